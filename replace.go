@@ -1,0 +1,550 @@
+package pemmican
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pemmican-dev/pemmican/internal/textcut"
+)
+
+const (
+	markerTokens = 80 // the room for the marker that stands where nobody writes a summary
+	sealTokens   = 30 // what the first line of a summary takes at most
+	quoteTokens  = 20 // what surrounds a quote in a summary takes at most
+)
+
+// choice is what becomes of each unit when a summary replaces the older ones.
+type choice struct {
+	reach []reach
+	keep  []bool
+	// quotes are units that must stay and that the format cannot keep in their place.
+	quotes []int
+}
+
+// replace chooses what is kept, makes it as short as the target demands, and lets a summary stand for the rest.
+func (c *compaction) replace(ctx context.Context) error {
+	if c.o.Summarizer == nil && c.p.OneByOne {
+		return c.dropOneByOne(ctx, "")
+	}
+	least := c.reducedSizes()
+	c.room = c.summaryRoom()
+	var ch choice
+	short := 0 // tokens that the choice before was over the target
+	for range 12 {
+		c.reset()
+		ch = c.choose(c.room, short, least)
+		gone := c.apply(ch, c.room)
+		if limit := max(gone/3, markerTokens); c.room > limit {
+			c.room = limit // the summary of little is short; choose again with what that leaves
+			continue
+		}
+		over := c.total() - c.goal
+		if over <= 0 || c.p.BestEffort {
+			break
+		}
+		short += over
+	}
+	if !c.p.BestEffort && c.total() > c.goal {
+		c.squeeze(ch)
+	}
+	if !c.p.BestEffort && c.total() > c.goal {
+		c.refuse(fmt.Sprintf("%d tokens are the least that could be kept for a target of %d; %s", c.total(), c.o.Target, c.floorReason()))
+		return nil
+	}
+	return c.conclude(ctx, &ch)
+}
+
+// reducedSizes are the sizes of the units after every step of reduce, which the choice needs.
+func (c *compaction) reducedSizes() []int {
+	out := make([]int, len(c.units))
+	for u := range c.units {
+		for _, i := range c.units[u].blocks {
+			out[u] += c.now[i]
+		}
+		if out[u] == 0 { // reduce dropped it; where its like is not kept, it may come back
+			for _, i := range c.units[u].blocks {
+				out[u] += c.size[i]
+			}
+		}
+	}
+	return out
+}
+
+// summaryRoom is the room for the summary before it is known what it stands for.
+func (c *compaction) summaryRoom() int {
+	if c.o.Summarizer == nil {
+		return markerTokens
+	}
+	if c.p.BestEffort {
+		if c.p.SummaryTokens > 0 {
+			return c.p.SummaryTokens
+		}
+		return 4000
+	}
+	room := max(0, c.goal-c.report.Floor.Tokens) * c.p.SummaryShare / 100
+	if c.p.SummaryTokens > 0 {
+		room = min(room, c.p.SummaryTokens)
+	}
+	return max(room, markerTokens)
+}
+
+// choose decides unit by unit. short tokens less than the target has room for are spent.
+func (c *compaction) choose(summary, short int, reduced []int) choice {
+	ch := choice{reach: make([]reach, len(c.units)), keep: make([]bool, len(c.units))}
+	room := c.goal - c.base - summary - short
+	for u := range c.units {
+		switch {
+		case c.units[u].system, c.pinned[u]:
+			ch.keep[u] = true
+		case u == c.newest:
+			ch.keep[u], ch.reach[u] = true, recent
+		case c.head[u]:
+			ch.keep[u], ch.reach[u] = true, standing
+		}
+		if ch.keep[u] {
+			room -= c.unitSize(u)
+		}
+	}
+	anchorRoom := -1
+	if c.p.AnchorShare > 0 {
+		anchorRoom = max(0, room) * c.p.AnchorShare / 100
+	}
+	wish := c.wish()
+	if c.p.FillTarget {
+		wish = min(wish, max(0, room-max(0, anchorRoom))/2)
+	}
+	tail := c.tailStart(wish)
+	if c.p.TailMessages > 0 && c.messages() <= c.p.TailMessages+1 {
+		tail = 0 // one message more than the tail is no reason for a summary
+	}
+	for u := range c.units {
+		unit := &c.units[u]
+		switch {
+		case ch.keep[u] || unit.summary:
+			continue
+		case unit.last >= tail:
+			ch.keep[u], ch.reach[u] = true, recent
+		case c.p.KeepMessages && unit.calls == 0 && unit.orphans == 0:
+			ch.keep[u], ch.reach[u] = true, standing
+		default:
+			continue
+		}
+		room -= c.unitSize(u)
+	}
+	c.keepPersons(&ch)
+	if !c.t.Can.NoAnchor {
+		for _, u := range c.anchors(tail, func(u int) bool { return ch.keep[u] }, anchorRoom) {
+			ch.keep[u], ch.reach[u] = true, standing
+			room -= c.unitSize(u)
+		}
+	}
+	if c.p.FillTarget {
+		c.fill(&ch, room, reduced)
+	}
+	c.unkeep(&ch)
+	return ch
+}
+
+func (c *compaction) unitSize(u int) int {
+	n := 0
+	for _, i := range c.units[u].blocks {
+		n += c.size[i]
+	}
+	return n
+}
+
+// keepPersons keeps older messages of persons within the policy's bytes: the task and the newest count first.
+func (c *compaction) keepPersons(ch *choice) {
+	if c.p.PersonBytes == 0 {
+		return
+	}
+	used := 0
+	length := func(u int) (n int) {
+		for _, i := range c.units[u].blocks {
+			n += len(c.t.Blocks[i].Text)
+		}
+		return n
+	}
+	for u := range c.units {
+		if c.units[u].person && ch.keep[u] {
+			used += length(u)
+		}
+	}
+	for u := len(c.units) - 1; u >= 0; u-- {
+		if !c.units[u].person || ch.keep[u] {
+			continue
+		}
+		if used += length(u); used > c.p.PersonBytes {
+			return
+		}
+		ch.keep[u], ch.reach[u] = true, standing
+	}
+}
+
+// fill keeps more units before the tail, reduced, the newest first, until the first that the room does not hold.
+func (c *compaction) fill(ch *choice, room int, reduced []int) {
+	for u := len(c.units) - 1; u >= 0; u-- {
+		if ch.keep[u] || c.units[u].summary {
+			continue
+		}
+		if room -= reduced[u]; room < 0 {
+			return
+		}
+		ch.keep[u], ch.reach[u] = true, older
+	}
+}
+
+// unkeep takes back what the format cannot keep in its place, and remembers what must be quoted instead.
+func (c *compaction) unkeep(ch *choice) {
+	can := c.t.Can
+	if !can.NoHead && !can.NoAnchor {
+		return
+	}
+	start := len(c.units) // the run of units up to the end that are kept
+	for start > 0 && (ch.keep[start-1] || c.units[start-1].system) {
+		start--
+	}
+	for start < len(c.units) && !c.free[c.units[start].first] {
+		start++ // a unit that goes reaches over this one's beginning
+	}
+	for u := range start {
+		if !ch.keep[u] || c.units[u].system || c.head[u] && !can.NoHead {
+			continue
+		}
+		ch.keep[u] = false
+		if c.head[u] && c.units[u].person || c.pinned[u] || u == c.newest {
+			ch.quotes = append(ch.quotes, u)
+		}
+	}
+}
+
+// apply marks what the choice drops and reduces the rest. It returns the tokens that go, the earlier summary apart.
+func (c *compaction) apply(ch choice, summary int) (gone int) {
+	for u := range c.units {
+		if !ch.keep[u] && !c.units[u].summary {
+			gone += max(c.unitSize(u), 1) // an empty message counts, for it goes as well
+			c.drop(u, "summarise", "the summary stands for it")
+		}
+	}
+	if gone > 0 {
+		for u := range c.units {
+			if c.units[u].summary {
+				c.drop(u, "summarise", "the new summary takes it in")
+			}
+		}
+		c.summary = summary + c.verbatimTokens(ch)
+	}
+	c.reduce(ch.reach, false)
+	c.dropBoundReasoning()
+	return gone
+}
+
+// verbatimTokens is what a summary takes beside its room: quotes, and the earlier summary where nobody merges it.
+func (c *compaction) verbatimTokens(ch choice) int {
+	n := 0
+	for _, u := range ch.quotes {
+		n += c.unitSize(u) + quoteTokens
+	}
+	body, ours := earlier(c.t)
+	if ours {
+		var quotes []string
+		quotes, body = cutQuotes(body)
+		for _, q := range quotes {
+			n += countText(c.o.Counter, q) + quoteTokens
+		}
+	}
+	if c.o.Summarizer == nil {
+		n += countText(c.o.Counter, body) // nobody merges it, so it is written again
+	}
+	return n
+}
+
+// squeeze cuts long results and arguments of the tail, the longest allowed length halved until the target is met, and
+// at last a newest message of a person's that alone does not fit the window.
+func (c *compaction) squeeze(ch choice) {
+	if c.t.Can.NoStub {
+		return
+	}
+	if c.newest >= 0 && c.tooLarge(c.newest) {
+		c.cutNewest()
+	}
+	for limit := 64 << 10; limit >= floorResult/2; limit /= 2 {
+		for i := len(c.t.Blocks) - 1; i >= 0; i-- {
+			b := &c.t.Blocks[i]
+			u := c.unitOf[i]
+			if !ch.keep[u] || c.pinned[u] && c.units[u].open == 0 || !c.plan.Kept(i) {
+				continue
+			}
+			switch {
+			case b.Kind == ToolResult && len(b.Text) > limit:
+				c.mark(i, Stub, cutResult(b.Text, limit), "squeeze", "a long result, and the target is small")
+			case b.Kind == ToolCall && len(b.Args) > limit:
+				if args, ok := cutArgs(b.Args, limit); ok {
+					c.mark(i, Stub, args, "squeeze", "long arguments, and the target is small")
+				}
+			}
+		}
+		if c.total() <= c.goal {
+			return
+		}
+	}
+}
+
+// cutNewest cuts the person's newest message in its middle, so that it takes what the target leaves it.
+func (c *compaction) cutNewest() {
+	for _, i := range c.units[c.newest].blocks {
+		b := &c.t.Blocks[i]
+		if b.Kind != Text {
+			continue
+		}
+		for limit := len(b.Text); limit > floorResult && c.total() > c.goal; limit = limit * 3 / 4 {
+			text := textcut.Middle(b.Text, limit, omitted)
+			stub := Block{Text: text}
+			if now := c.o.Counter.Count(&stub); c.total()-c.now[i]+now <= c.goal || limit*3/4 <= floorResult {
+				c.cut = c.mark(i, Stub, text, "squeeze", "it alone does not fit the window")
+				break
+			}
+		}
+	}
+}
+
+// conclude writes the summary if anything was dropped for one, and names the outcome. A nil choice dropped nothing.
+func (c *compaction) conclude(ctx context.Context, ch *choice) error {
+	var dropped []int
+	if ch != nil {
+		for i := range c.t.Blocks {
+			if u := c.unitOf[i]; !ch.keep[u] && !c.units[u].summary {
+				dropped = append(dropped, i)
+			}
+		}
+	}
+	if !c.permitted() {
+		c.refuse("the reasoning of the running tool loop is bound to what stands before it; compact when the turn has ended")
+		return nil
+	}
+	c.summary = 0
+	switch {
+	case len(dropped) > 0:
+		c.report.Outcome = Summarised
+		if ok, err := c.summarise(ctx, *ch, dropped); err != nil || !ok {
+			return err
+		}
+	case c.plan.Empty():
+		c.report.Outcome, c.report.Reason = Unchanged, "there is nothing that could be left out"
+		return nil
+	default:
+		c.report.Outcome = Reduced
+		if c.t.Can.SummaryNeeded {
+			c.keepSummary()
+		}
+	}
+	c.judge()
+	return nil
+}
+
+// judge refuses a plan that is not worth it.
+func (c *compaction) judge() {
+	after, before := c.total(), c.report.TokensBefore
+	if !c.p.BestEffort && after > c.o.Target {
+		c.refuse(fmt.Sprintf("the summary takes %d tokens, and its room was %d", c.report.Summary.Tokens, c.room))
+		return
+	}
+	if after >= before || before-after < c.live*c.p.MinGain/100 {
+		c.refuse(fmt.Sprintf("it would save only %d of %d tokens", max(0, before-after), before))
+		return
+	}
+	if c.report.Reason == "" {
+		c.report.Reason = fmt.Sprintf("from %d to %d tokens", before, after)
+	}
+}
+
+// keepSummary writes the earlier summary again, or a line, for a format that records no change without one.
+func (c *compaction) keepSummary() {
+	text := Seal("Some older results in this conversation were shortened to save room.")
+	for u := range c.units {
+		if c.units[u].summary {
+			text = c.t.Blocks[c.units[u].first].Text
+			if _, ours := Unseal(text); !ours {
+				text = Seal(text)
+			}
+			c.drop(u, "assemble", "the summary is written again")
+		}
+	}
+	c.setSummary(text, "marker")
+}
+
+func (c *compaction) setSummary(text, kind string) {
+	c.plan.Summary, c.plan.Gap = text, c.gap()
+	c.summary = countText(c.o.Counter, text)
+	c.report.Summary = &SummaryInfo{Kind: kind, Tokens: c.summary}
+}
+
+// summarise asks for the summary and seals it. It reports false if that failed, which the report then says.
+func (c *compaction) summarise(ctx context.Context, ch choice, dropped []int) (bool, error) {
+	body, ours := earlier(c.t)
+	quotes, previous := []string(nil), body
+	if ours {
+		quotes, previous = cutQuotes(body)
+	}
+	for _, u := range ch.quotes {
+		var parts []string
+		for _, i := range c.units[u].blocks {
+			if text := quotable(&c.t.Blocks[i]); text != "" {
+				parts = append(parts, text)
+			}
+		}
+		if quote := strings.Join(parts, "\n\n"); quote != "" && !slices.Contains(quotes, quote) {
+			quotes = append(quotes, quote)
+		}
+	}
+	var text strings.Builder
+	for _, q := range quotes {
+		appendQuote(&text, q)
+	}
+
+	summary := SummaryText{Body: c.marker(dropped), Kind: "marker"}
+	if c.o.Summarizer != nil {
+		kept := make([]bool, len(c.t.Blocks))
+		for i := range kept {
+			kept[i] = c.plan.Kept(i)
+		}
+		var err error
+		summary, err = c.o.Summarizer.Summarize(ctx, SummaryRequest{
+			Transcript: c.t, Dropped: dropped, Kept: kept, Previous: previous, Tokens: max(0, c.room-sealTokens),
+			Counter: c.o.Counter, Tools: c.o.Tools, Compactions: c.o.Compactions,
+		})
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		if err == nil && strings.TrimSpace(summary.Body) == "" {
+			err = errors.New("the summary is empty")
+		}
+		if err != nil {
+			if c.p.OneByOne {
+				return false, c.dropOneByOne(ctx, err.Error())
+			}
+			c.refuse("compaction failed, and the full transcript goes on: " + err.Error())
+			return false, nil
+		}
+	} else if previous != "" {
+		summary.Body = previous + "\n\n" + summary.Body
+	}
+	if c.p.SummaryBytes > 0 {
+		summary.Body = textcut.Head(summary.Body, c.p.SummaryBytes, omitted)
+	}
+	text.WriteString(summary.Body)
+	c.setSummary(Seal(text.String()), summary.Kind)
+	if summary.FellBack != "" {
+		c.report.Outcome = FellBack
+		c.report.Reason = summary.FellBack
+	}
+	return true, nil
+}
+
+// marker is the line that stands where nobody writes a summary.
+func (c *compaction) marker(dropped []int) string {
+	messages, calls, last := 0, 0, -1
+	for _, i := range dropped {
+		if c.t.Blocks[i].Kind == ToolCall {
+			calls++
+		}
+		if m := c.t.Blocks[i].Message; m != last {
+			messages, last = messages+1, m
+		}
+	}
+	return fmt.Sprintf("[%s of this conversation, with %s, were left out to save room.]", count(messages, "earlier message"), count(calls, "tool call"))
+}
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// gap is where the summary of the plan belongs.
+func (c *compaction) gap() int {
+	n := len(c.t.Blocks)
+	body := 0 // the first block that is no system text
+	for body < n && c.t.message(body).Role == System {
+		body++
+	}
+	at := n
+	switch {
+	case c.t.Can.SummaryFirst || c.p.Place == First:
+		at = body
+	case c.p.Place == Last:
+		for u := range c.units {
+			if c.units[u].open > 0 && c.plan.Kept(c.units[u].first) {
+				at = min(at, c.units[u].first)
+			}
+		}
+	default:
+		for i := body; i < n; i++ {
+			if !c.plan.Kept(i) && c.t.Blocks[i].Kind != Reasoning {
+				at = i
+				break
+			}
+		}
+	}
+	for at > 0 && at < n && !c.freeUnder(at) {
+		at--
+	}
+	return at
+}
+
+// freeUnder reports whether a gap before block at splits no unit that the plan keeps.
+func (c *compaction) freeUnder(at int) bool {
+	if c.free[at] {
+		return true
+	}
+	for u := range c.units {
+		if c.units[u].first < at && at <= c.units[u].last && c.plan.Kept(c.units[u].first) {
+			return false
+		}
+	}
+	return true
+}
+
+// dropOneByOne drops the oldest units that may go, one after the other, until the target is met, and leaves a marker.
+// Failed is why there is no better summary, "" if none was wished for.
+func (c *compaction) dropOneByOne(ctx context.Context, failed string) error {
+	c.reset()
+	ch := c.choose(markerTokens, 0, nil)
+	c.reduce(ch.reach, false)
+	reduced := ch
+	ch.keep = make([]bool, len(c.units))
+	for u := range ch.keep {
+		ch.keep[u] = true
+	}
+	for u := range c.units {
+		if reduced.keep[u] || c.units[u].summary {
+			continue
+		}
+		if c.total() <= c.goal && !c.t.Can.NoAnchor {
+			break // where only a run up to the end can stay, all before it goes
+		}
+		ch.keep[u] = false
+		c.drop(u, "drop", "the oldest that may go")
+		c.summary = markerTokens + c.verbatimTokens(ch)
+	}
+	if c.summary > 0 {
+		for u := range c.units {
+			if c.units[u].summary {
+				c.drop(u, "drop", "the new marker takes it in")
+			}
+		}
+	}
+	c.dropBoundReasoning()
+	o := c.o.Summarizer
+	c.o.Summarizer = nil
+	err := c.conclude(ctx, &ch)
+	c.o.Summarizer = o
+	if failed != "" && c.report.Outcome == Summarised {
+		c.report.Outcome, c.report.Reason = FellBack, failed
+	}
+	return err
+}

@@ -1,0 +1,132 @@
+package pemmican
+
+// A unit is the smallest thing that may be dropped: an assistant step with its reasoning, all its tool calls and all
+// their results; or the blocks of one message that belong to no step. Steps that interleave (c1 c2 r1 r2 over two
+// assistant messages) are one unit, so that a cut never separates them.
+type unit struct {
+	first, last int // the range of its blocks, which may have blocks of other units between
+	blocks      []int
+	calls       int
+	open        int // calls that no result answers
+	orphans     int // results that answer no call
+	person      bool
+	system      bool
+	summary     bool
+}
+
+// pairing tells for each block what it belongs to.
+type pairing struct {
+	units  []unit
+	unitOf []int // block → unit
+	// partner is, for a call, the block of its result, and for a result the block of its call; -1 for none, and for
+	// every other block.
+	partner []int
+	// free reports for each block, and for the end, whether a gap before it splits no unit.
+	free []bool
+}
+
+// pair finds the units of t, in the order of their first blocks. A result belongs to the nearest open call before it
+// with its id, since ids may repeat.
+func pair(t *Transcript) *pairing {
+	n := len(t.Blocks)
+	p := &pairing{unitOf: make([]int, n), partner: make([]int, n)}
+	for i := range p.partner {
+		p.partner[i] = -1
+	}
+	open := map[string][]int{} // id → calls that wait, the oldest first
+	for i := range t.Blocks {
+		switch b := &t.Blocks[i]; b.Kind {
+		case ToolCall:
+			open[b.CallID] = append(open[b.CallID], i)
+		case ToolResult:
+			if calls := open[b.CallID]; len(calls) > 0 {
+				// Within one message equal ids are answered in order; over messages the newest call is meant.
+				k := len(calls) - 1
+				for k > 0 && t.Blocks[calls[k-1]].Message == t.Blocks[calls[k]].Message {
+					k--
+				}
+				p.partner[i], p.partner[calls[k]] = calls[k], i
+				open[b.CallID] = append(calls[:k:k], calls[k+1:]...)
+			}
+		}
+	}
+
+	owner := map[string]int{} // call id → the unit that has it last
+	waiting, current := 0, -1 // results still to come for the current step
+	add := func(u, i int) {
+		p.unitOf[i] = u
+		p.units[u].blocks = append(p.units[u].blocks, i)
+		p.units[u].last = i
+	}
+	start := func(i int) int {
+		p.units = append(p.units, unit{first: i, last: i})
+		return len(p.units) - 1
+	}
+	for m := range t.Messages {
+		msg := &t.Messages[m]
+		if msg.Role == Assistant {
+			u := -1
+			if waiting > 0 {
+				u = current // interleaved with the step before it
+			}
+			for i := msg.First; i < msg.End; i++ {
+				if u < 0 {
+					u = start(i)
+				}
+				add(u, i)
+				if b := &t.Blocks[i]; b.Kind == ToolCall {
+					p.units[u].calls++
+					owner[b.CallID] = u
+					if p.partner[i] >= 0 {
+						waiting++
+					} else {
+						p.units[u].open++
+					}
+				}
+			}
+			if u >= 0 {
+				current = u
+			}
+			continue
+		}
+		plain := -1 // the unit of the message's own blocks
+		for i := msg.First; i < msg.End; i++ {
+			b := &t.Blocks[i]
+			if b.Kind == ToolResult {
+				if call := p.partner[i]; call >= 0 {
+					add(p.unitOf[call], i)
+					waiting--
+					continue
+				}
+				u := start(i)
+				p.units[u].orphans++
+				add(u, i)
+				owner[b.CallID] = u
+				continue
+			}
+			if b.CallID != "" && (b.Kind == Media || b.Kind == Opaque) {
+				if u, ok := owner[b.CallID]; ok {
+					add(u, i)
+					continue
+				}
+			}
+			if plain < 0 || b.Kind == Summary || p.units[plain].summary {
+				plain = start(i)
+			}
+			add(plain, i)
+			p.units[plain].summary = b.Kind == Summary
+			p.units[plain].system = msg.Role == System
+			p.units[plain].person = msg.Person() && b.Kind != Summary
+		}
+	}
+	p.free = make([]bool, n+1)
+	reach, next := -1, 0 // the last block of the units that began before i
+	for i := range p.free {
+		p.free[i] = reach < i
+		for next < len(p.units) && p.units[next].first == i {
+			reach = max(reach, p.units[next].last)
+			next++
+		}
+	}
+	return p
+}
