@@ -25,7 +25,7 @@ func Compact(ctx context.Context, t *Transcript, o Options) (*Plan, *Report, err
 	if err := c.run(ctx); err != nil {
 		return nil, nil, err
 	}
-	if err := Verify(t, c.plan, o); err != nil {
+	if err := c.verify(); err != nil {
 		return nil, nil, fmt.Errorf("this plan breaks a rule, which is a bug: %w", err)
 	}
 	c.finish()
@@ -54,6 +54,7 @@ type compaction struct {
 	// What the stages decide. now is the size of each block under plan; a dropped one has none.
 	plan    *Plan
 	now     []int
+	kept    int // the sum of now
 	summary int // tokens of the summary, or the room that is kept for it
 	room    int // the room for the summary, in tokens
 	stages  []StageReport
@@ -118,17 +119,14 @@ func (c *compaction) overheadSource() string {
 
 // total is the size of the request under the plan.
 func (c *compaction) total() int {
-	n := c.base + c.summary
-	for _, size := range c.now {
-		n += size
-	}
-	return n
+	return c.base + c.summary + c.kept
 }
 
 // reset takes every mark back.
 func (c *compaction) reset() {
 	c.plan = NewPlan(c.t)
 	c.now = append(c.now[:0], c.size...)
+	c.kept = c.live
 	c.summary = 0
 	c.stages = nil
 }
@@ -194,15 +192,7 @@ func (c *compaction) finish() {
 func (c *compaction) mark(i int, action Action, text, stage, why string) bool {
 	now := 0
 	if action == Stub {
-		stub := c.t.Blocks[i]
-		switch stub.Kind {
-		case ToolCall:
-			stub.Args = text
-		case Media:
-			stub = Block{Text: text}
-		default:
-			stub.Text = text
-		}
+		stub := stubbed(c.t.Blocks[i], text)
 		now = c.o.Counter.Count(&stub)
 		if now >= c.now[i] || c.now[i]-now < c.now[i]/20 {
 			return false // a mark that saves next to nothing is not worth a change
@@ -210,6 +200,7 @@ func (c *compaction) mark(i int, action Action, text, stage, why string) bool {
 	}
 	c.plan.Marks[i] = Mark{Action: action, Text: text, Stage: stage, Why: why}
 	c.saved(stage, c.now[i]-now)
+	c.kept -= c.now[i] - now
 	c.now[i] = now
 	return true
 }

@@ -76,18 +76,11 @@ func (p *Plan) Result(t *Transcript) *Transcript {
 			continue
 		}
 		if mark.Action == Stub {
-			switch b.Kind {
-			case ToolCall:
-				b.Args = mark.Text
-			case Media:
-				if r := len(out.Blocks) - 1; b.CallID != "" && r >= 0 && out.Blocks[r].CallID == b.CallID && out.Blocks[r].Kind == ToolResult {
-					out.Blocks[r].Text = joinText(out.Blocks[r].Text, mark.Text)
-					continue
-				}
-				b = Block{Kind: Text, Text: mark.Text}
-			default:
-				b.Text = mark.Text
+			if r := len(out.Blocks) - 1; b.Kind == Media && b.CallID != "" && r >= 0 && out.Blocks[r].Kind == ToolResult && out.Blocks[r].CallID == b.CallID {
+				out.Blocks[r].Text = joinText(out.Blocks[r].Text, mark.Text)
+				continue
 			}
+			b = stubbed(b, mark.Text)
 		}
 		if open != t.Blocks[i].Message {
 			open = t.Blocks[i].Message
@@ -104,6 +97,19 @@ func (p *Plan) Result(t *Transcript) *Transcript {
 		summarise()
 	}
 	return &out
+}
+
+// stubbed is the block with its content replaced.
+func stubbed(b Block, text string) Block {
+	switch b.Kind {
+	case ToolCall:
+		b.Args = text
+	case Media:
+		b = Block{Text: text}
+	default:
+		b.Text = text
+	}
+	return b
 }
 
 // joinText joins the text parts of one result, as formats do that have several.

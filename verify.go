@@ -18,14 +18,18 @@ func Verify(t *Transcript, p *Plan, o Options) error {
 	if len(p.Marks) != len(t.Blocks) {
 		return fmt.Errorf("%w: %d marks for %d blocks", ErrPlan, len(p.Marks), len(t.Blocks))
 	}
-	if p.Empty() {
-		return nil
-	}
 	c, err := newCompaction(t, o)
 	if err != nil {
 		return err
 	}
 	c.plan = p
+	return c.verify()
+}
+
+func (c *compaction) verify() error {
+	if c.plan.Empty() {
+		return nil
+	}
 	for _, rule := range []func() error{
 		c.verifyUnits, c.verifyStubs, c.verifyFixed, c.verifySummary, c.verifyCapabilities, c.verifyThinking, c.verifySize,
 	} {
@@ -200,10 +204,15 @@ func (c *compaction) verifyThinking() error {
 
 // verifySize: the result is smaller, its markers and its summary counted.
 func (c *compaction) verifySize() error {
-	after := 0
-	result := c.plan.Result(c.t)
-	for i := range result.Blocks {
-		after += c.o.Counter.Count(&result.Blocks[i])
+	after := countText(c.o.Counter, c.plan.Summary)
+	for i := range c.plan.Marks {
+		switch m := &c.plan.Marks[i]; m.Action {
+		case Keep:
+			after += c.size[i]
+		case Stub:
+			stub := stubbed(c.t.Blocks[i], m.Text)
+			after += c.o.Counter.Count(&stub)
+		}
 	}
 	if after >= c.live {
 		return fmt.Errorf("the result has %d tokens, and the input %d", after, c.live)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestString(t *testing.T) {
@@ -62,9 +61,9 @@ func TestQuote(t *testing.T) {
 	}
 }
 
-// TestHostileStrings: the time for strings of nothing but faults grows with their length, not with its square.
+// TestHostileStrings: the time for strings of nothing but faults grows with their length, not with its square, which at these
+// lengths would run into the timeout of the test.
 func TestHostileStrings(t *testing.T) {
-	start := time.Now()
 	for _, unit := range []string{"\xff", `\ud800`, `\\`, `\"`} {
 		data := []byte(`"` + strings.Repeat(unit, 1<<19) + `"`)
 		s, err := Scan(data, 0)
@@ -74,9 +73,6 @@ func TestHostileStrings(t *testing.T) {
 		String(data, s)
 		AppendString(nil, data, s)
 		Equal(data, s, strings.Repeat("\uFFFD", 1<<19))
-	}
-	if d := time.Since(start); d > 20*time.Second {
-		t.Errorf("took %v", d)
 	}
 }
 

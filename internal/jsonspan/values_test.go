@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestValues(t *testing.T) {
@@ -55,10 +54,10 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestHostileStreams: the time for streams of nothing but faults grows with their length, not with its square.
+// TestHostileStreams: the time for streams of nothing but faults grows with their length, not with its square, which at these
+// lengths would run into the timeout of the test.
 func TestHostileStreams(t *testing.T) {
 	const n = 1 << 20
-	start := time.Now()
 	for _, data := range []string{
 		strings.Repeat("[\n", n),
 		strings.Repeat("[[\n", n),
@@ -71,9 +70,6 @@ func TestHostileStreams(t *testing.T) {
 	} {
 		for range Values([]byte(data)) {
 		}
-	}
-	if d := time.Since(start); d > 20*time.Second {
-		t.Errorf("took %v", d)
 	}
 }
 
