@@ -65,7 +65,7 @@ func (c *compaction) score(u int, repeated map[int]bool) int {
 		if result >= 0 && repeated[result] {
 			continue
 		}
-		switch c.o.Tools[b.Tool].Role {
+		switch c.o.Tools[b.Tool].RoleOf(b.Args) {
 		case EditTool:
 			score += c.p.Score.Edit
 		case PlanTool:

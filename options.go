@@ -68,6 +68,31 @@ type ToolSpec struct {
 	Path []string
 	// Range are the arguments that make two reads of one path two different ones.
 	Range []string
+	// By is the argument that decides the role of a tool that has several, and Roles are those by its value. Role
+	// holds for any other value.
+	By    string
+	Roles map[string]ToolRole
+}
+
+// RoleOf returns the tool's role in a call with these arguments.
+func (s ToolSpec) RoleOf(args string) ToolRole {
+	if s.By != "" {
+		if role, ok := s.Roles[argument(args, s.By)]; ok {
+			return role
+		}
+	}
+	return s.Role
+}
+
+// PathOf returns the path that a call with these arguments is about, the first path argument that is there; "" if it
+// names none.
+func (s ToolSpec) PathOf(args string) string {
+	for _, name := range s.Path {
+		if v := argument(args, name); v != "" {
+			return v
+		}
+	}
+	return ""
 }
 
 // Tools are the known tools by name.

@@ -132,7 +132,7 @@ func (c *compaction) stubSuperseded(reaches []reach) {
 		}
 		spec := c.o.Tools[c.call(i).Tool]
 		what := c.call(i).Tool
-		if path := spec.path(c.call(i).Args); path != "" {
+		if path := spec.PathOf(c.call(i).Args); path != "" {
 			what += " " + path
 		}
 		text := fmt.Sprintf("[superseded: %d characters left out; a newer result of %s stands below]", len([]rune(b.Text)), what)
@@ -154,8 +154,9 @@ func (c *compaction) identity(i int) string {
 	if !ok {
 		return ""
 	}
+	is := spec.RoleOf(call.Args)
 	for _, role := range c.p.Superseded {
-		if role != spec.Role {
+		if role != is {
 			continue
 		}
 		if role != ReadTool {
@@ -165,7 +166,7 @@ func (c *compaction) identity(i int) string {
 			}
 			return call.Tool + "\x00" + args
 		}
-		path := spec.path(call.Args)
+		path := spec.PathOf(call.Args)
 		if path == "" {
 			return ""
 		}
@@ -177,19 +178,6 @@ func (c *compaction) identity(i int) string {
 	}
 	return ""
 }
-
-// path is the first of the tool's path arguments that is there.
-func (s ToolSpec) path(args string) string {
-	for _, name := range s.Path {
-		if v := argument(args, name); v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
-// Target returns the path that a call with these arguments is about, "" if it names none.
-func (s ToolSpec) Target(args string) string { return s.path(args) }
 
 // argument is an argument of a call as text: a string's value, or the JSON of anything else.
 func argument(args, name string) string {

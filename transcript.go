@@ -71,7 +71,8 @@ type Block struct {
 	Pinned bool
 	// Media describes an image or a document.
 	Media MediaInfo
-	// Bytes is the size of the block in the input where Text does not tell it: of media and opaque blocks.
+	// Bytes is the size of the block in the input where Text does not tell it: of media, of opaque blocks, and of what
+	// is encrypted in bound reasoning.
 	Bytes int
 }
 
@@ -91,7 +92,7 @@ type Message struct {
 	Author     Author
 	First, End int
 	// Usage is the size of the context in tokens that the provider reported with this assistant message, its output
-	// included; 0 if unknown.
+	// included; 0 if unknown, or if a compaction since then has made it stale.
 	Usage int
 }
 

@@ -19,8 +19,6 @@ import (
 //
 // What is not in it has no role, and so is never taken for superseded nor for an edit. That is on purpose for
 //
-//   - a tool that does different things by an argument: str_replace_editor and file_editor view, create and edit. A
-//     ToolSpec cannot say "by the argument command", so they have their path and no role;
 //   - a name so general that another program's tool of that name does something else: open, create, insert, submit;
 //   - what reads from the web or asks a person: the same question has another answer tomorrow.
 //
@@ -118,8 +116,16 @@ func Tools() pemmican.Tools {
 		"task_tracker", // OpenHands
 	)
 
-	add(pemmican.NoRole, []string{"path"}, nil,
-		"str_replace_editor", "file_editor", "str_replace_based_edit_tool") // OpenHands, SWE-agent; Anthropic's own
+	// OpenHands, SWE-agent, Anthropic's own: one tool that views, creates and edits.
+	for _, name := range []string{"str_replace_editor", "file_editor", "str_replace_based_edit_tool"} {
+		t[name] = pemmican.ToolSpec{
+			Path: []string{"path"}, Range: []string{"view_range"}, By: "command",
+			Roles: map[string]pemmican.ToolRole{
+				"view":   pemmican.ReadTool,
+				"create": pemmican.EditTool, "insert": pemmican.EditTool, "str_replace": pemmican.EditTool, "undo_edit": pemmican.EditTool,
+			},
+		}
+	}
 	return t
 }
 
@@ -129,7 +135,7 @@ func Extend(base pemmican.Tools, more ...pemmican.Tools) pemmican.Tools {
 	out := make(pemmican.Tools, len(base))
 	for _, t := range append([]pemmican.Tools{base}, more...) {
 		for name, spec := range t {
-			spec.Path, spec.Range = slices.Clone(spec.Path), slices.Clone(spec.Range)
+			spec.Path, spec.Range, spec.Roles = slices.Clone(spec.Path), slices.Clone(spec.Range), maps.Clone(spec.Roles)
 			out[name] = spec
 		}
 	}
@@ -138,7 +144,8 @@ func Extend(base pemmican.Tools, more ...pemmican.Tools) pemmican.Tools {
 
 // Settings is the part of a settings file that describes tools:
 //
-//	{"tools": {"my_read": {"role": "read", "path": ["file"], "range": ["from", "to"]}}}
+//	{"tools": {"my_read": {"role": "read", "path": ["file"], "range": ["from", "to"]},
+//	           "my_fs": {"role": "none", "path": ["file"], "by": "op", "roles": {"view": "read", "put": "edit"}}}}
 //
 // Use it as the field with the key "tools" of whatever holds the whole file, and Extend to lay it over Tools. Decoding
 // is strict: an unknown key, a key that comes twice, an unknown role or a wrong type is an error that names the place.
@@ -177,9 +184,11 @@ func (s *Settings) UnmarshalJSON(data []byte) error {
 // MarshalJSON implements json.Marshaler. What it writes, UnmarshalJSON reads.
 func (s Settings) MarshalJSON() ([]byte, error) {
 	type entry struct {
-		Role  string   `json:"role"`
-		Path  []string `json:"path,omitempty"`
-		Range []string `json:"range,omitempty"`
+		Role  string            `json:"role"`
+		Path  []string          `json:"path,omitempty"`
+		Range []string          `json:"range,omitempty"`
+		By    string            `json:"by,omitempty"`
+		Roles map[string]string `json:"roles,omitempty"`
 	}
 	out := make(map[string]entry, len(s))
 	for _, name := range slices.Sorted(maps.Keys(s)) {
@@ -187,7 +196,17 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 		if int(spec.Role) >= len(roleNames) {
 			return nil, fmt.Errorf("tools.%s.role: no role has the number %d", name, spec.Role)
 		}
-		out[name] = entry{roleNames[spec.Role], spec.Path, spec.Range}
+		var roles map[string]string
+		for value, role := range spec.Roles {
+			if int(role) >= len(roleNames) {
+				return nil, fmt.Errorf("tools.%s.roles.%s: no role has the number %d", name, value, role)
+			}
+			if roles == nil {
+				roles = map[string]string{}
+			}
+			roles[value] = roleNames[role]
+		}
+		out[name] = entry{roleNames[spec.Role], spec.Path, spec.Range, spec.By, roles}
 	}
 	return json.Marshal(out)
 }
@@ -204,8 +223,18 @@ func decodeSpec(data json.RawMessage, at string) (pemmican.ToolSpec, error) {
 			spec.Path, err = decodeNames(value, at)
 		case "range":
 			spec.Range, err = decodeNames(value, at)
+		case "by":
+			if isNull(value) || json.Unmarshal(value, &spec.By) != nil || spec.By == "" {
+				err = fmt.Errorf("%s: want the name of an argument", at)
+			}
+		case "roles":
+			spec.Roles = map[string]pemmican.ToolRole{}
+			err = eachMember(value, at, func(name, at string, value json.RawMessage) (err error) {
+				spec.Roles[name], err = decodeRole(value, at)
+				return err
+			})
 		default:
-			err = fmt.Errorf("%s: unknown key; use role, path or range", at)
+			err = fmt.Errorf("%s: unknown key; use role, path, range, by or roles", at)
 		}
 		return err
 	})
@@ -214,6 +243,8 @@ func decodeSpec(data json.RawMessage, at string) (pemmican.ToolSpec, error) {
 		return spec, err
 	case !role:
 		return spec, fmt.Errorf("%s: role is missing; use %s", at, roleList())
+	case (spec.By == "") != (len(spec.Roles) == 0):
+		return spec, fmt.Errorf("%s: by and roles need each other", at)
 	case len(spec.Range) > 0 && len(spec.Path) == 0:
 		return spec, fmt.Errorf("%s.range: a range needs a path beside it", at)
 	}

@@ -29,7 +29,6 @@ func TestToolRoles(t *testing.T) {
 		"exec_command":       {Role: pemmican.RunTool},
 		"TodoWrite":          {Role: pemmican.PlanTool},
 		"update_plan":        {Role: pemmican.PlanTool},
-		"str_replace_editor": {Path: []string{"path"}},
 	} {
 		got, ok := tools[name]
 		if !ok {
@@ -45,10 +44,25 @@ func TestToolRoles(t *testing.T) {
 	}
 }
 
+func TestRoleByArgument(t *testing.T) {
+	spec := agents.Tools()["str_replace_editor"]
+	for args, want := range map[string]pemmican.ToolRole{
+		`{"command":"view","path":"a.go"}`:        pemmican.ReadTool,
+		`{"path":"a.go","command":"str_replace"}`: pemmican.EditTool,
+		`{"command":"dance","path":"a.go"}`:       pemmican.NoRole,
+		`{"path":"a.go"}`:                         pemmican.NoRole,
+		`no JSON`:                                 pemmican.NoRole,
+	} {
+		if got := spec.RoleOf(args); got != want {
+			t.Errorf("%s: role %d, want %d", args, got, want)
+		}
+	}
+}
+
 // The rules that keep a compaction from taking two different answers for one.
 func TestToolsAreSafe(t *testing.T) {
 	for name, spec := range agents.Tools() {
-		if len(spec.Range) > 0 && spec.Role != pemmican.ReadTool {
+		if len(spec.Range) > 0 && spec.Role != pemmican.ReadTool && spec.By == "" {
 			t.Errorf("%s: only reads have a range", name)
 		}
 		if len(spec.Path) > 0 && (spec.Role == pemmican.SearchTool || spec.Role == pemmican.ListTool || spec.Role == pemmican.RunTool || spec.Role == pemmican.PlanTool) {
@@ -201,8 +215,11 @@ func TestSettingsErrorsNameTheKey(t *testing.T) {
 		{`{"tools": {"a": {"role": "read", "path": ["x", ""]}}}`, `tools.a.path[1]: want the name of an argument`},
 		{`{"tools": {"a": {"role": "read", "path": [null]}}}`, `tools.a.path[0]: want the name of an argument`},
 		{`{"tools": {"a": {"role": "read", "range": ["x"]}}}`, `tools.a.range: a range needs a path beside it`},
-		{`{"tools": {"a": {"role": "read", "paths": ["x"]}}}`, `tools.a.paths: unknown key; use role, path or range`},
-		{`{"tools": {"a": {"role": "read", "Path": ["x"]}}}`, `tools.a.Path: unknown key; use role, path or range`},
+		{`{"tools": {"a": {"role": "read", "paths": ["x"]}}}`, `tools.a.paths: unknown key; use role, path, range, by or roles`},
+		{`{"tools": {"a": {"role": "none", "by": "op"}}}`, `tools.a: by and roles need each other`},
+		{`{"tools": {"a": {"role": "none", "by": 1}}}`, `tools.a.by: want the name of an argument`},
+		{`{"tools": {"a": {"role": "none", "by": "op", "roles": {"x": "reed"}}}}`, `tools.a.roles.x: unknown role "reed"; use read, search, list, edit, run, plan or none`},
+		{`{"tools": {"a": {"role": "read", "Path": ["x"]}}}`, `tools.a.Path: unknown key; use role, path, range, by or roles`},
 		{`{"tools": {"a": {"role": "read", "role": "edit"}}}`, `tools.a.role: the key comes twice`},
 		{`{"tools": {"a": {"role": "read"}, "a": {"role": "read"}}}`, `tools.a: the key comes twice`},
 	} {
