@@ -45,11 +45,6 @@ func count35(s string) int {
 	return (ascii*2+6)/7 + other
 }
 
-// one counts one token for each block, so that targets are numbers of blocks.
-type one struct{}
-
-func (one) Count(b *pemmican.Block) int { return 1000 + len(b.Text)/1000 }
-
 // written is a summariser that writes always the same, and counts its calls.
 type written struct {
 	text  string

@@ -85,7 +85,7 @@ func (c *compaction) verifyStubs() error {
 func (c *compaction) verifyFixed() error {
 	for u := range c.units {
 		first := c.units[u].first
-		name := ""
+		var name string
 		switch {
 		case c.units[u].system:
 			name = "system text"
