@@ -25,13 +25,13 @@ type pairing struct {
 	free []bool
 }
 
-// pair finds the units of t, in the order of their first blocks. A result belongs to the nearest open call before it
-// with its id, since ids may repeat.
-func pair(t *Transcript) *pairing {
-	n := len(t.Blocks)
-	p := &pairing{unitOf: make([]int, n), partner: make([]int, n)}
-	for i := range p.partner {
-		p.partner[i] = -1
+// Partners returns for each block the block that it is paired with: for a call its result, for a result its call, and
+// -1 for a call that nothing answers, a result that answers nothing, and every other block. A result belongs to the
+// nearest open call before it with its id, since ids may repeat.
+func (t *Transcript) Partners() []int {
+	partner := make([]int, len(t.Blocks))
+	for i := range partner {
+		partner[i] = -1
 	}
 	open := map[string][]int{} // id → calls that wait, the oldest first
 	for i := range t.Blocks {
@@ -45,11 +45,18 @@ func pair(t *Transcript) *pairing {
 				for k > 0 && t.Blocks[calls[k-1]].Message == t.Blocks[calls[k]].Message {
 					k--
 				}
-				p.partner[i], p.partner[calls[k]] = calls[k], i
+				partner[i], partner[calls[k]] = calls[k], i
 				open[b.CallID] = append(calls[:k:k], calls[k+1:]...)
 			}
 		}
 	}
+	return partner
+}
+
+// pair finds the units of t, in the order of their first blocks.
+func pair(t *Transcript) *pairing {
+	n := len(t.Blocks)
+	p := &pairing{unitOf: make([]int, n), partner: t.Partners()}
 
 	owner := map[string]int{} // call id → the unit that has it last
 	waiting, current := 0, -1 // results still to come for the current step

@@ -19,16 +19,16 @@ import (
 func TestToolRoles(t *testing.T) {
 	tools := agents.Tools()
 	for name, want := range map[string]pemmican.ToolSpec{
-		"read":               {Role: pemmican.ReadTool, Path: []string{"path", "filePath", "file_path"}, Range: []string{"offset", "limit"}},
-		"Read":               {Role: pemmican.ReadTool, Path: []string{"file_path", "filepath", "path"}, Range: []string{"offset", "limit", "pages", "line_offset", "n_lines"}},
-		"ReadFile":           {Role: pemmican.ReadTool, Path: []string{"path"}, Range: []string{"line_offset", "n_lines"}},
-		"apply_patch":        {Role: pemmican.EditTool},
-		"Edit":               {Role: pemmican.EditTool, Path: []string{"file_path", "filepath", "path"}},
-		"Grep":               {Role: pemmican.SearchTool},
-		"LS":                 {Role: pemmican.ListTool},
-		"exec_command":       {Role: pemmican.RunTool},
-		"TodoWrite":          {Role: pemmican.PlanTool},
-		"update_plan":        {Role: pemmican.PlanTool},
+		"read":         {Role: pemmican.ReadTool, Path: []string{"path", "filePath", "file_path"}, Range: []string{"offset", "limit"}},
+		"Read":         {Role: pemmican.ReadTool, Path: []string{"file_path", "filepath", "path"}, Range: []string{"offset", "limit", "pages", "line_offset", "n_lines"}},
+		"ReadFile":     {Role: pemmican.ReadTool, Path: []string{"path"}, Range: []string{"line_offset", "n_lines"}},
+		"apply_patch":  {Role: pemmican.EditTool},
+		"Edit":         {Role: pemmican.EditTool, Path: []string{"file_path", "filepath", "path"}},
+		"Grep":         {Role: pemmican.SearchTool},
+		"LS":           {Role: pemmican.ListTool},
+		"exec_command": {Role: pemmican.RunTool},
+		"TodoWrite":    {Role: pemmican.PlanTool},
+		"update_plan":  {Role: pemmican.PlanTool},
 	} {
 		got, ok := tools[name]
 		if !ok {

@@ -126,7 +126,7 @@ func (d *Doc) validate(plan *pemmican.Plan) (first int, err error) {
 	if !d.edits && plan.Summary == "" {
 		return 0, &format.Error{Msg: "the pi of this file records no change without a summary", Mend: update, Err: format.ErrNotWritable}
 	}
-	for call, result := range partners(&d.tr) {
+	for call, result := range d.tr.Partners() {
 		// pi sends a lone result as it is, and makes up one for a lone call (observed).
 		if result >= 0 && plan.Kept(call) != plan.Kept(result) {
 			return 0, fmt.Errorf("blocks %d and %d, a call and its result, do not go together", call, result)

@@ -109,7 +109,7 @@ func (c *checker) messages() {
 // calls looks at calls and results over the whole conversation.
 func (c *checker) calls() {
 	d, t := c.d, &c.d.tr
-	partner := partners(t)
+	partner := t.Partners()
 	lastAssistant := -1
 	for m := range t.Messages {
 		if t.Messages[m].Role == pemmican.Assistant {
@@ -201,33 +201,6 @@ func (c *checker) dropCall(call int) map[int]pemmican.Mark {
 		}
 	}
 	return c.dropMessage(m)
-}
-
-// partners returns for each call the block of its result, and for each result that of its call, -1 for none and for
-// every other block: a result belongs to the nearest open call before it with its id.
-func partners(t *pemmican.Transcript) []int {
-	partner := make([]int, len(t.Blocks))
-	open := map[string][]int{}
-	for i := range t.Blocks {
-		partner[i] = -1
-		switch b := &t.Blocks[i]; b.Kind {
-		case pemmican.ToolCall:
-			open[b.CallID] = append(open[b.CallID], i)
-		case pemmican.ToolResult:
-			calls := open[b.CallID]
-			if len(calls) == 0 {
-				continue
-			}
-			// Within one message equal ids are answered in order; over messages the newest call is meant.
-			k := len(calls) - 1
-			for k > 0 && t.Blocks[calls[k-1]].Message == t.Blocks[calls[k]].Message {
-				k--
-			}
-			partner[i], partner[calls[k]] = calls[k], i
-			open[b.CallID] = append(calls[:k:k], calls[k+1:]...)
-		}
-	}
-	return partner
 }
 
 // mendSurrogates replaces every escape in JSON that is half of a surrogate pair by that of U+FFFD.

@@ -476,7 +476,7 @@ func TestCorpus(t *testing.T) {
 		t.Errorf("version %d begins with %s", d.version, dump(&pemmican.Transcript{Messages: tr.Messages[:1], Blocks: tr.Blocks[:1]}))
 	}
 	calls, results, open := 0, 0, 0
-	for i, p := range partners(tr) {
+	for i, p := range tr.Partners() {
 		switch tr.Blocks[i].Kind {
 		case pemmican.ToolCall:
 			calls++
