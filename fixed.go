@@ -25,7 +25,7 @@ func (c *compaction) fixed() {
 		switch {
 		case unit.system || unit.summary:
 		case unit.open > 0 && u > lastPerson, // a call without a result that no later message has left behind
-			unit.first > lastAnswer && c.t.message(unit.first).Role == User, // not answered yet
+			unit.first > lastAnswer && c.t.message(unit.first).Role == User && (unit.person || c.t.Can.NoAnchor), // not answered yet
 			c.wanted(u):
 			c.pinned[u] = true
 		}

@@ -126,6 +126,9 @@ func (c *compaction) choose(summary, short int, reduced []int) choice {
 		case ch.keep[u] || unit.summary:
 			continue
 		case unit.last >= tail:
+			if c.p.FillTarget && !c.assistant(u) && c.unitSize(u) > room {
+				continue // what the agent's own program wrote, and too large
+			}
 			ch.keep[u], ch.reach[u] = true, recent
 		case c.p.KeepMessages && unit.calls == 0 && unit.orphans == 0:
 			ch.keep[u], ch.reach[u] = true, standing

@@ -142,7 +142,7 @@ func RandomPlan(t *rapid.T, tr *pemmican.Transcript) *pemmican.Plan {
 // behindResult reports whether nothing is kept between media and the result that holds it: elsewhere the plan's Result
 // makes a block of its own of the stub.
 func behindResult(tr *pemmican.Transcript, p *pemmican.Plan, i int) bool {
-	for i--; tr.Blocks[i].Kind != pemmican.ToolResult; i-- {
+	for i--; i >= 0 && tr.Blocks[i].Kind != pemmican.ToolResult; i-- {
 		if p.Marks[i].Action == pemmican.Keep || tr.Blocks[i].CallID == "" {
 			return false
 		}
@@ -179,8 +179,7 @@ func unitsOf(tr *pemmican.Transcript) [][]int {
 	for i := range group {
 		group[i] = i
 	}
-	var root func(i int) int
-	root = func(i int) int {
+	root := func(i int) int {
 		for group[i] != i {
 			i = group[i]
 		}

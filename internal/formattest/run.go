@@ -115,7 +115,7 @@ func golden(t *testing.T, in map[string][]byte, decode Decoder) map[string]strin
 		}
 		switch first, text, _ := strings.Cut(rest, " "); verb {
 		case "drop":
-			for _, s := range strings.Fields(rest) {
+			for s := range strings.FieldsSeq(rest) {
 				plan.Marks[number(s)].Action = pemmican.Drop
 			}
 		case "stub":
@@ -239,6 +239,9 @@ func Corpus(t testing.TB, patterns ...string) []Input {
 	for _, p := range patterns {
 		files, _ := filepath.Glob(filepath.Join(root, "..", "shared", filepath.FromSlash(p)))
 		for _, file := range files {
+			if info, err := os.Stat(file); err != nil || info.IsDir() {
+				continue
+			}
 			data, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -254,8 +257,11 @@ func Corpus(t testing.TB, patterns ...string) []Input {
 
 // Applies checks one input against what every wire format must do: the plan that changes nothing gives the input; the
 // output of a random plan is JSON and decodes to the plan's result, and Check finds nothing in it that it did not find
-// in the input; and all fixes together leave nothing that can be fixed. Plans for which beyond is true are left out; it may be nil.
-func Applies(t *testing.T, data []byte, decode Decoder, beyond func(doc format.Document, plan *pemmican.Plan) bool) {
+// in the input; and all fixes together leave nothing that can be fixed. Each is called for each random plan with what
+// Apply made of it, and may be nil. Plans for which beyond is true are left out; it may be nil too.
+func Applies(t *testing.T, data []byte, decode Decoder, each func(t rapid.TB, doc, again format.Document, plan *pemmican.Plan, out []byte),
+	beyond func(doc format.Document, plan *pemmican.Plan) bool,
+) {
 	doc, err := decode(data)
 	if err != nil {
 		t.Fatal(err)
@@ -277,7 +283,7 @@ func Applies(t *testing.T, data []byte, decode Decoder, beyond func(doc format.D
 			before[format.RuleEmptyContent] = true // It may be allowed only where it stands now: last.
 		}
 	}
-	check := func(t rapid.TB, plan *pemmican.Plan) format.Document {
+	check := func(t rapid.TB, plan *pemmican.Plan) (format.Document, []byte) {
 		out, err := doc.Apply(plan)
 		if err != nil {
 			t.Fatal(err)
@@ -292,22 +298,27 @@ func Applies(t *testing.T, data []byte, decode Decoder, beyond func(doc format.D
 		if diff := SameBlocks(plan.Result(tr), again.Transcript()); diff != "" {
 			t.Fatalf("the output is not the plan's result: %s", diff)
 		}
-		return again
+		return again, out
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		plan := RandomPlan(t, tr)
 		if beyond != nil && beyond(doc, plan) {
 			return
 		}
-		for _, f := range check(t, plan).Check() {
+		again, out := check(t, plan)
+		for _, f := range again.Check() {
 			if !before[f.Rule] {
 				t.Fatalf("the plan breaks something: %s at %s: %s", f.Rule, f.Where, f.Message)
 			}
 		}
+		if each != nil {
+			each(t, doc, again, plan, out)
+		}
 	})
 	plan := pemmican.NewPlan(tr)
 	Fix(plan, doc.Check())
-	for _, f := range check(t, plan).Check() {
+	again, _ := check(t, plan)
+	for _, f := range again.Check() {
 		if f.Fixable {
 			t.Errorf("all fixes leave %s at %s: %s", f.Rule, f.Where, f.Message)
 		}
