@@ -51,7 +51,7 @@ func (c *compaction) messagesBefore(u, at int) int {
 // score is what an older unit is worth. A call whose failure came again later is worth nothing, or a loop would win.
 // Of equal errors in one unit only one counts.
 func (c *compaction) score(u int, repeated map[int]bool) int {
-	if !c.assistant(u) {
+	if !c.units[u].step {
 		return 0
 	}
 	score := 0

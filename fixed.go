@@ -16,7 +16,7 @@ func (c *compaction) fixed() {
 		switch unit := &c.units[u]; {
 		case unit.person:
 			c.newest, lastPerson = u, u
-		case c.assistant(u):
+		case unit.step:
 			c.last, lastAnswer = u, unit.last
 		}
 	}
@@ -36,9 +36,6 @@ func (c *compaction) fixed() {
 		c.loop = c.t.loopStart()
 	}
 }
-
-// assistant reports whether the unit is a step of the model's.
-func (c *compaction) assistant(u int) bool { return c.t.message(c.units[u].first).Role == Assistant }
 
 // wanted reports whether somebody asked for the unit to stay.
 func (c *compaction) wanted(u int) bool {
@@ -66,7 +63,7 @@ func (c *compaction) findHead() {
 		case unit.system:
 		case unit.summary:
 			seenSummary = true
-		case c.assistant(u):
+		case unit.step:
 			if seenSummary || c.p.Head == HeadLeading {
 				return // what an earlier compaction kept has no head of its own
 			}

@@ -76,7 +76,7 @@ func (p *Plan) Result(t *Transcript) *Transcript {
 			continue
 		}
 		if mark.Action == Stub {
-			if r := len(out.Blocks) - 1; b.Kind == Media && b.CallID != "" && r >= 0 && out.Blocks[r].Kind == ToolResult && out.Blocks[r].CallID == b.CallID {
+			if r := out.resultOf(b); r >= 0 {
 				out.Blocks[r].Text = joinText(out.Blocks[r].Text, mark.Text)
 				continue
 			}
@@ -97,6 +97,19 @@ func (p *Plan) Result(t *Transcript) *Transcript {
 		summarise()
 	}
 	return &out
+}
+
+// resultOf is the result at the end of t that media b is a part of, -1 if there is none.
+func (t *Transcript) resultOf(b Block) int {
+	if b.Kind != Media || b.CallID == "" {
+		return -1
+	}
+	for i := len(t.Blocks) - 1; i >= 0 && t.Blocks[i].CallID == b.CallID; i-- {
+		if t.Blocks[i].Kind == ToolResult {
+			return i
+		}
+	}
+	return -1
 }
 
 // stubbed is the block with its content replaced.

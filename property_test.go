@@ -49,6 +49,9 @@ func drawTranscript(t *rapid.T) *pemmican.Transcript {
 		case 2:
 			tr.Add(pemmican.User, pemmican.Block{Text: text("caption")}, pemmican.Block{Kind: pemmican.Media, Bytes: 5000})
 		case 3:
+			if rapid.Bool().Draw(t, "reminder") {
+				tr.AddSystem(text("reminder"))
+			}
 			tr.AddAssistant(text("answer"))
 		default:
 			var blocks []pemmican.Block

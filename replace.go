@@ -126,7 +126,7 @@ func (c *compaction) choose(summary, short int, reduced []int) choice {
 		case ch.keep[u] || unit.summary:
 			continue
 		case unit.last >= tail:
-			if c.p.FillTarget && !c.assistant(u) && c.unitSize(u) > room {
+			if c.p.FillTarget && !c.units[u].step && c.unitSize(u) > room {
 				continue // what the agent's own program wrote, and too large
 			}
 			ch.keep[u], ch.reach[u] = true, recent

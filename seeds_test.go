@@ -808,3 +808,54 @@ func TestP11_NoStacking(t *testing.T) {
 		})
 	}
 }
+
+// A system message in the middle of a conversation goes with the step behind it: providers that take one there want it
+// directly before an answer.
+func TestReminderGoesWithItsStep(t *testing.T) {
+	tr := script(t, "q c1 o1 c2 o2 c3 o3 c4 o4")
+	var out pemmican.Transcript
+	for i, m := range tr.Messages {
+		if i == 1 || i == 7 {
+			out.AddSystem(fmt.Sprintf("reminder before message %d", i))
+		}
+		out.Add(m.Role, tr.Blocks[m.First:m.End]...)
+	}
+	got, _, _ := compact(t, &out, prune(nil, 1))
+	if want := "q MARK c3 o3 reminder before message 7 c4 o4"; order(got) != want {
+		t.Errorf("got %q, want %q", order(got), want)
+	}
+}
+
+// A call that nothing answers must not hold up a compaction, once the conversation has gone on without it (ORPH-08); one
+// that is still to be answered stays.
+func TestDeadCall(t *testing.T) {
+	var tr pemmican.Transcript
+	tr.AddUser("q")
+	tr.AddAssistant("", pemmican.Call("dead", "tool", "{}"))
+	pad(&tr, 20)
+	tr.AddAssistant("", pemmican.Call("open", "tool", "{}"))
+	o := pemmican.Options{Target: 1500, Counter: quarter{}}
+	out, _, report := compact(t, &tr, o)
+	if report.Outcome != pemmican.Summarised || strings.Contains(order(out), "cdead") || !strings.Contains(order(out), "copen") {
+		t.Errorf("%s (%s): %s", report.Outcome, report.Reason, order(out))
+	}
+}
+
+// One answer to many calls of one id is paired in time that grows with their number.
+func TestManyEqualIDs(t *testing.T) {
+	var tr pemmican.Transcript
+	calls := make([]pemmican.Block, 200_000)
+	for i := range calls {
+		calls[i] = pemmican.Call("same", "tool", "{}")
+	}
+	tr.AddAssistant("", calls...)
+	for range calls {
+		tr.AddResult("same", "done")
+	}
+	partners := tr.Partners()
+	for i := range calls {
+		if partners[i] != i+len(calls) {
+			t.Fatalf("call %d is answered by block %d", i, partners[i])
+		}
+	}
+}

@@ -2,13 +2,16 @@ package pemmican
 
 // A unit is the smallest thing that may be dropped: an assistant step with its reasoning, all its tool calls and all
 // their results; or the blocks of one message that belong to no step. Steps that interleave (c1 c2 r1 r2 over two
-// assistant messages) are one unit, so that a cut never separates them.
+// assistant messages) are one unit, so that a cut never separates them. A system message in the middle of a
+// conversation is a reminder that belongs to the step behind it: a provider that takes one there wants it directly
+// before an answer.
 type unit struct {
 	first, last int // the range of its blocks, which may have blocks of other units between
 	blocks      []int
 	calls       int
-	open        int // calls that no result answers
-	orphans     int // results that answer no call
+	open        int  // calls that no result answers
+	orphans     int  // results that answer no call
+	step        bool // an answer of the model, with or without calls
 	person      bool
 	system      bool
 	summary     bool
@@ -33,20 +36,32 @@ func (t *Transcript) Partners() []int {
 	for i := range partner {
 		partner[i] = -1
 	}
-	open := map[string][]int{} // id → calls that wait, the oldest first
+	// The calls of each id that wait, by message: within one message equal ids are answered in order; over messages the
+	// newest call is meant.
+	type group struct {
+		message int
+		calls   []int
+	}
+	open := map[string][]group{}
 	for i := range t.Blocks {
 		switch b := &t.Blocks[i]; b.Kind {
 		case ToolCall:
-			open[b.CallID] = append(open[b.CallID], i)
+			groups := open[b.CallID]
+			if n := len(groups); n == 0 || groups[n-1].message != b.Message {
+				groups = append(groups, group{message: b.Message})
+			}
+			g := &groups[len(groups)-1]
+			g.calls = append(g.calls, i)
+			open[b.CallID] = groups
 		case ToolResult:
-			if calls := open[b.CallID]; len(calls) > 0 {
-				// Within one message equal ids are answered in order; over messages the newest call is meant.
-				k := len(calls) - 1
-				for k > 0 && t.Blocks[calls[k-1]].Message == t.Blocks[calls[k]].Message {
-					k--
-				}
-				partner[i], partner[calls[k]] = calls[k], i
-				open[b.CallID] = append(calls[:k:k], calls[k+1:]...)
+			groups := open[b.CallID]
+			if len(groups) == 0 {
+				continue
+			}
+			g := &groups[len(groups)-1]
+			partner[i], partner[g.calls[0]] = g.calls[0], i
+			if g.calls = g.calls[1:]; len(g.calls) == 0 {
+				open[b.CallID] = groups[:len(groups)-1]
 			}
 		}
 	}
@@ -60,6 +75,8 @@ func pair(t *Transcript) *pairing {
 
 	owner := map[string]int{} // call id → the unit that has it last
 	waiting, current := 0, -1 // results still to come for the current step
+	front := true             // nothing but system text so far
+	reminder := -1            // the unit of a system message that the next step takes in
 	add := func(u, i int) {
 		p.unitOf[i] = u
 		p.units[u].blocks = append(p.units[u].blocks, i)
@@ -71,16 +88,23 @@ func pair(t *Transcript) *pairing {
 	}
 	for m := range t.Messages {
 		msg := &t.Messages[m]
+		front = front && msg.Role == System
 		if msg.Role == Assistant {
 			u := -1
-			if waiting > 0 {
+			switch {
+			case waiting > 0:
 				u = current // interleaved with the step before it
+			case reminder >= 0:
+				u = reminder
+				p.units[u].system = false
 			}
+			reminder = -1
 			for i := msg.First; i < msg.End; i++ {
 				if u < 0 {
 					u = start(i)
 				}
 				add(u, i)
+				p.units[u].step = true
 				if b := &t.Blocks[i]; b.Kind == ToolCall {
 					p.units[u].calls++
 					owner[b.CallID] = u
@@ -124,6 +148,10 @@ func pair(t *Transcript) *pairing {
 			p.units[plain].summary = b.Kind == Summary
 			p.units[plain].system = msg.Role == System
 			p.units[plain].person = msg.Person() && b.Kind != Summary
+		}
+		reminder = -1
+		if msg.Role == System && !front {
+			reminder = plain
 		}
 	}
 	p.free = make([]bool, n+1)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/pemmican-dev/pemmican"
+	"github.com/pemmican-dev/pemmican/format/internal/picture"
 	"github.com/pemmican-dev/pemmican/internal/jsonspan"
 )
 
@@ -174,7 +175,7 @@ func (d *Doc) mediaBlock(v jsonspan.Span, f fields) pemmican.Block {
 			}
 		case "data":
 			if raw := v.Of(d.data); image && len(raw) > 2 {
-				b.Media.Width, b.Media.Height = imageSize(raw[1 : len(raw)-1])
+				_, b.Media.Width, b.Media.Height = picture.Size(raw[1 : len(raw)-1])
 			}
 		}
 	}

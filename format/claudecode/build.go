@@ -204,6 +204,14 @@ func (d *Doc) ids(i int, typ, key string) []string {
 
 // flatten lays the blocks of the entries out as messages: the lines of one group are one message of the model.
 func (d *Doc) flatten() {
+	// What the provider reported with a line that a compaction kept is the size of a context that is no more.
+	kept := map[int]bool{}
+	if d.boundary >= 0 {
+		list, _ := d.listed(d.boundary)
+		for _, i := range list {
+			kept[i] = true
+		}
+	}
 	tool := map[string]string{} // call id → name
 	lastGroup := -1
 	for n := range d.entries {
@@ -254,7 +262,7 @@ func (d *Doc) flatten() {
 					tool[b.CallID] = b.Tool
 				}
 			}
-			if usage := d.usage(l.usage); usage > 0 {
+			if usage := d.usage(l.usage); usage > 0 && e.line > d.boundary && !kept[e.line] {
 				// It is repeated on every line and grows while the message streams: the last one counts.
 				d.tr.Messages[len(d.tr.Messages)-1].Usage = usage
 			}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/pemmican-dev/pemmican"
+	"github.com/pemmican-dev/pemmican/format/internal/picture"
 	"github.com/pemmican-dev/pemmican/internal/jsonspan"
 )
 
@@ -335,7 +336,7 @@ func (d *Doc) media(p part, v jsonspan.Span) pemmican.Block {
 	b := pemmican.Block{Kind: pemmican.Media, Bytes: v.End - v.Start}
 	b.Media.Type, _ = jsonspan.String(d.data, p.mime)
 	if jsonspan.KindAt(d.data, p.data) == jsonspan.KindString {
-		b.Media.Width, b.Media.Height = imageSize(d.data[p.data.Start+1 : p.data.End-1])
+		_, b.Media.Width, b.Media.Height = picture.Size(d.data[p.data.Start+1 : p.data.End-1])
 	}
 	return b
 }

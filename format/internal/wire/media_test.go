@@ -32,8 +32,9 @@ func TestBase64(t *testing.T) {
 	segment := append([]byte{0xff, 0xe1, 0xff, 0xff}, make([]byte, 0xffff-2)...)
 	large := base64.StdEncoding.EncodeToString(bytes.Join([][]byte{raw[:2], segment, segment, raw[2:]}, nil))
 	riff := func(chunk string, rest ...byte) string {
-		b := append([]byte("RIFF\x00\x00\x00\x00WEBP"+chunk+"\x00\x00\x00\x00"), rest...)
-		return base64.StdEncoding.EncodeToString(append(b, make([]byte, 20)...))
+		size := byte(len(rest) + len(rest)%2)
+		b := append([]byte("RIFF"+string(size+12)+"\x00\x00\x00WEBP"+chunk+string(size)+"\x00\x00\x00"), rest...)
+		return base64.StdEncoding.EncodeToString(append(b, make([]byte, int(size)-len(rest))...))
 	}
 	for _, test := range []struct {
 		name, data, mime string
