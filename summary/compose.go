@@ -1,0 +1,118 @@
+package summary
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pemmican-dev/pemmican"
+)
+
+// ErrEmpty reports a summary without text.
+var ErrEmpty = errors.New("summary: the summary is empty")
+
+// Capped bounds the length of what another summariser writes.
+type Capped struct {
+	Summarizer pemmican.Summarizer
+	// MaxRunes is the length to which a body is cut in its middle, in runes. Defaults to 4000.
+	MaxRunes int
+}
+
+var _ pemmican.Summarizer = Capped{}
+
+const defaultCap = 4000
+
+// Summarize returns what the other summariser writes, cut. A blank text is ErrEmpty.
+func (c Capped) Summarize(ctx context.Context, r pemmican.SummaryRequest) (pemmican.SummaryText, error) {
+	if c.Summarizer == nil {
+		return pemmican.SummaryText{}, errNoSummarizer
+	}
+	s, err := c.Summarizer.Summarize(ctx, r)
+	if err != nil {
+		return s, err
+	}
+	if strings.TrimSpace(s.Body) == "" {
+		return pemmican.SummaryText{}, ErrEmpty
+	}
+	limit := c.MaxRunes
+	if limit <= 0 {
+		limit = defaultCap
+	}
+	s.Body = cutMiddle(s.Body, limit)
+	return s, nil
+}
+
+var errNoSummarizer = errors.New("summary: no summariser is set")
+
+// Fallback asks First, and Then where First fails or writes nothing. A request that was called off is not tried again.
+type Fallback struct {
+	First, Then pemmican.Summarizer
+}
+
+var _ pemmican.Summarizer = Fallback{}
+
+// The line that tells of a fallback, with its reason between the two.
+const (
+	fallbackOpening = "[Model summary unavailable ("
+	fallbackClosing = ")]\n"
+	maxReason       = 200 // runes
+	maxTags         = 4   // how often the text is shortened for the line
+)
+
+// Summarize returns the summary of First. If it is that of Then, FellBack is the reason, the body begins with a line
+// that tells it, and both together take at most r.Tokens; where there is no room for the line it is left out. The
+// error is that of both if Then fails too.
+func (f Fallback) Summarize(ctx context.Context, r pemmican.SummaryRequest) (pemmican.SummaryText, error) {
+	first, err := ask(ctx, f.First, r)
+	if err == nil {
+		return first, nil
+	}
+	if cause := ctx.Err(); cause != nil {
+		return pemmican.SummaryText{}, cause
+	}
+	reason := cutEnd(oneLine(clean(strings.TrimPrefix(err.Error(), "summary: "))), maxReason)
+	tag := fallbackOpening + reason + fallbackClosing
+	count := func(text string) int {
+		if r.Counter == nil {
+			return estimator{}.Count(&pemmican.Block{Text: text})
+		}
+		return r.Counter.Count(&pemmican.Block{Text: text})
+	}
+	then := r
+	then.Tokens -= count(tag)
+	if then.Tokens < r.Tokens/2 {
+		tag, then.Tokens = "", r.Tokens
+	}
+	s, second := ask(ctx, f.Then, then)
+	if second != nil {
+		return pemmican.SummaryText{}, fmt.Errorf("%w; and then: %w", err, second)
+	}
+	// Counted together they may take more than one by one.
+	for range maxTags {
+		over := count(tag+s.Body) - r.Tokens
+		if tag == "" || over <= 0 {
+			break
+		}
+		then.Tokens -= over
+		if s, second = ask(ctx, f.Then, then); second != nil {
+			return pemmican.SummaryText{}, fmt.Errorf("%w; and then: %w", err, second)
+		}
+	}
+	if count(tag+s.Body) > r.Tokens {
+		tag = ""
+	}
+	s.Body, s.FellBack = tag+s.Body, reason
+	return s, nil
+}
+
+func ask(ctx context.Context, s pemmican.Summarizer, r pemmican.SummaryRequest) (pemmican.SummaryText, error) {
+	if s == nil {
+		return pemmican.SummaryText{}, errNoSummarizer
+	}
+	out, err := s.Summarize(ctx, r)
+	if err == nil && strings.TrimSpace(out.Body) == "" {
+		err = ErrEmpty
+	}
+	return out, err
+}

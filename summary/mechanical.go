@@ -1,0 +1,150 @@
+package summary
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/pemmican-dev/pemmican"
+	"github.com/pemmican-dev/pemmican/internal/estimate"
+)
+
+// Mechanical is a summariser that needs no model. Its body is a [Ledger], which it computes from what is dropped and
+// merges with the ledger of the earlier summary.
+//
+// It is a pure function of the request, with the same bytes for the same input, and is safe for concurrent use.
+type Mechanical struct {
+	// FileLists puts the lists of FileLists at the end of the body. The ledger tells all that they tell, and more, so
+	// they only take room from it: they are for agents that look for them. Defaults to false.
+	FileLists bool
+}
+
+var _ pemmican.Summarizer = Mechanical{}
+
+// errNoTranscript reports a request without a transcript.
+var errNoTranscript = errors.New("summary: the request has no transcript; set SummaryRequest.Transcript")
+
+// Summarize returns the ledger of what is dropped in at most r.Tokens, as r.Counter counts the body as one block of
+// text; without a counter it estimates. A room that is too small for more gets one line that says how many messages
+// are gone, and one that is too small for the line an empty body.
+func (m Mechanical) Summarize(ctx context.Context, r pemmican.SummaryRequest) (pemmican.SummaryText, error) {
+	if err := ctx.Err(); err != nil {
+		return pemmican.SummaryText{}, err
+	}
+	if r.Transcript == nil {
+		return pemmican.SummaryText{}, errNoTranscript
+	}
+	if r.Counter == nil {
+		r.Counter = estimator{}
+	}
+	out := pemmican.SummaryText{Kind: "mechanical"}
+	if r.Tokens <= 0 {
+		return out, nil
+	}
+	f := &fitter{collector: collect(&r)}
+	// Without anything new a ledger that has room stays as it is.
+	if f.last < 0 {
+		if before, _, ok := splitLedger(r.Previous); ok && before == "" && f.count(r.Previous) <= r.Tokens {
+			out.Body = r.Previous
+			return out, nil
+		}
+	}
+	// Without new lines none has to compete.
+	if len(f.lines) == f.earlierLines {
+		if body := f.ledger.Render() + m.lists(f, r.Tokens); f.count(body) <= r.Tokens {
+			out.Body = body
+			return out, nil
+		}
+	}
+	lists := m.lists(f, r.Tokens*listShare/100)
+	reserved := 0
+	if lists != "" {
+		reserved = f.count(lists)
+	}
+	// The parts are counted one by one, which is a little more than they count together, or with an odd counter
+	// less. So the body is counted as well, and the room corrected by the difference.
+	room := r.Tokens - reserved
+	for range maxFits {
+		if err := ctx.Err(); err != nil {
+			return pemmican.SummaryText{}, err
+		}
+		l, cut := f.fit(room)
+		body := l.Render() + lists
+		n := f.count(body)
+		if n <= r.Tokens && len(body) > len(out.Body) {
+			out.Body = body
+		}
+		if n > r.Tokens {
+			room -= n - r.Tokens + 1
+		} else if spare := r.Tokens - n; cut && spare > r.Tokens/20 {
+			room += spare * 9 / 10
+		} else {
+			break
+		}
+	}
+	if out.Body == "" {
+		if line := (Ledger{Messages: f.ledger.Messages}).Render(); f.count(line) <= r.Tokens {
+			out.Body = line
+		}
+	}
+	return out, nil
+}
+
+const (
+	// maxFits bounds how often a ledger is fitted to a corrected room.
+	maxFits = 6
+	// listShare is the share of the room, in percent, that the lists of files may take.
+	listShare = 30
+)
+
+// lists returns the lists of files in at most room tokens: of all files, or of those that were worked on last.
+func (m Mechanical) lists(f *fitter, room int) string {
+	if !m.FileLists {
+		return ""
+	}
+	l := Ledger{Files: f.ledger.Files}
+	for len(l.Files) > 0 {
+		text := FileLists(l.lists())
+		n := 0
+		if text != "" {
+			n = f.count(text)
+		}
+		if n <= room {
+			return text
+		}
+		l.Files = l.Files[:min(len(l.Files)-1, len(l.Files)*room/n)]
+	}
+	return ""
+}
+
+// estimator is the counter of a request that has none.
+type estimator struct{}
+
+func (estimator) Count(b *pemmican.Block) int { return estimate.Tokens(b.Text) }
+
+// RecentReads returns the files that the dropped part read last and did not change, at most n, the newest last: what a
+// policy may attach again behind a summary. Files that the kept part reads are left out.
+func RecentReads(r pemmican.SummaryRequest, n int) []string {
+	if r.Transcript == nil || n <= 0 {
+		return nil
+	}
+	r.Previous, r.Tokens = "", 0
+	c := newCollector(&r)
+	c.pair()
+	seen := map[string]bool{}
+	for k := range c.calls {
+		c.call(k)
+		if p := &c.calls[k]; !c.dropped[p.block] && p.role == pemmican.ReadTool {
+			seen[filePath(p.path)] = true
+		}
+	}
+	c.finish()
+	var out []string
+	for _, f := range c.ledger.Files {
+		if f.Op == Read && f.Edits == 0 && !f.Failed && !seen[f.Path] && len(out) < n {
+			out = append(out, f.Path)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
