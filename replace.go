@@ -22,6 +22,8 @@ type choice struct {
 	keep  []bool
 	// quotes are units that must stay and that the format cannot keep in their place.
 	quotes []int
+	// newest is what the newest step may take in tokens, 0 if all of it.
+	newest int
 }
 
 // replace chooses what is kept, makes it as short as the target demands, and lets a summary stand for the rest.
@@ -48,7 +50,10 @@ func (c *compaction) replace(ctx context.Context) error {
 		short += over
 	}
 	if !c.p.BestEffort && c.total() > c.goal {
-		c.squeeze(ch)
+		if c.newest >= 0 && c.tooLarge(c.newest) && !c.t.Can.NoStub {
+			c.cutNewest()
+		}
+		c.squeeze(func(u int) bool { return ch.keep[u] }, func() bool { return c.total() <= c.goal })
 	}
 	if !c.p.BestEffort && c.total() > c.goal {
 		c.refuse(fmt.Sprintf("%d tokens are the least that could be kept for a target of %d; %s", c.total(), c.o.Target, c.floorReason()))
@@ -114,6 +119,7 @@ func (c *compaction) choose(summary, short int, reduced []int) choice {
 	}
 	wish := c.wish()
 	if c.p.FillTarget {
+		room -= c.keepNewest(&ch, room)
 		wish = min(wish, max(0, room-max(0, anchorRoom))/2)
 	}
 	tail := c.tailStart(wish)
@@ -149,6 +155,20 @@ func (c *compaction) choose(summary, short int, reduced []int) choice {
 	}
 	c.unkeep(&ch)
 	return ch
+}
+
+// keepNewest keeps the newest step, with half of the room at most where it is longer than that, and returns what it
+// takes.
+func (c *compaction) keepNewest(ch *choice, room int) int {
+	if c.last < 0 || ch.keep[c.last] {
+		return 0
+	}
+	ch.keep[c.last], ch.reach[c.last] = true, recent
+	size := c.unitSize(c.last)
+	if most := max(c.leastOf(c.last), room/2); size > most {
+		ch.newest, size = most, most
+	}
+	return size
 }
 
 func (c *compaction) unitSize(u int) int {
@@ -241,6 +261,15 @@ func (c *compaction) apply(ch choice, summary int) (gone int) {
 		c.summary = summary + c.verbatimTokens(ch)
 	}
 	c.reduce(ch.reach, false)
+	if ch.newest > 0 {
+		c.squeeze(func(u int) bool { return u == c.last }, func() bool {
+			n := 0
+			for _, i := range c.units[c.last].blocks {
+				n += c.now[i]
+			}
+			return n <= ch.newest
+		})
+	}
 	c.dropBoundReasoning()
 	return gone
 }
@@ -265,20 +294,16 @@ func (c *compaction) verbatimTokens(ch choice) int {
 	return n
 }
 
-// squeeze cuts long results and arguments of the tail, the longest allowed length halved until the target is met, and
-// at last a newest message of a person's that alone does not fit the window.
-func (c *compaction) squeeze(ch choice) {
+// squeeze cuts long results and arguments of kept units, the allowed length halved until it is enough.
+func (c *compaction) squeeze(of func(u int) bool, enough func() bool) {
 	if c.t.Can.NoStub {
 		return
 	}
-	if c.newest >= 0 && c.tooLarge(c.newest) {
-		c.cutNewest()
-	}
-	for limit := 64 << 10; limit >= floorResult/2; limit /= 2 {
-		for i := len(c.t.Blocks) - 1; i >= 0; i-- {
+	for limit := 256 << 10; limit >= floorResult/2 && !enough(); limit /= 2 {
+		for i := range c.t.Blocks {
 			b := &c.t.Blocks[i]
 			u := c.unitOf[i]
-			if !ch.keep[u] || c.pinned[u] && c.units[u].open == 0 || !c.plan.Kept(i) {
+			if !of(u) || c.pinned[u] && c.units[u].open == 0 || !c.plan.Kept(i) {
 				continue
 			}
 			switch {
@@ -289,9 +314,6 @@ func (c *compaction) squeeze(ch choice) {
 					c.mark(i, Stub, args, "squeeze", "long arguments, and the target is small")
 				}
 			}
-		}
-		if c.total() <= c.goal {
-			return
 		}
 	}
 }
