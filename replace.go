@@ -56,7 +56,7 @@ func (c *compaction) replace(ctx context.Context) error {
 		c.squeeze(func(u int) bool { return ch.keep[u] }, func() bool { return c.total() <= c.goal })
 	}
 	if !c.p.BestEffort && c.total() > c.goal {
-		c.refuse(fmt.Sprintf("%d tokens are the least that could be kept for a target of %d; %s", c.total(), c.o.Target, c.floorReason()))
+		c.refuse(fmt.Sprintf("with a summary it takes %d tokens at the least, and the target is %d", c.total(), c.o.Target))
 		return nil
 	}
 	return c.conclude(ctx, &ch)
