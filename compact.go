@@ -219,7 +219,7 @@ func (c *compaction) saved(stage string, tokens int) {
 // drop leaves the blocks of a unit out.
 func (c *compaction) drop(u int, stage, why string) {
 	for _, i := range c.units[u].blocks {
-		if c.plan.Kept(i) {
+		if c.plan.Kept(i) { // a block that has gone already stays as it was marked
 			c.mark(i, Drop, "", stage, why)
 		}
 	}

@@ -3,7 +3,7 @@ package pemmican
 // wish is how many tokens of tail the policy asks for, within what the target can give.
 func (c *compaction) wish() int {
 	if c.p.FillTarget {
-		return min(c.p.TailTokens, c.o.Target*3/10)
+		return min(c.p.TailTokens, c.o.Target*2/10)
 	}
 	return c.p.TailTokens
 }

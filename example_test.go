@@ -105,5 +105,5 @@ func ExampleSummarizer() {
 	}
 	body, _ := pemmican.Unseal(plan.Summary)
 	fmt.Println(report.Outcome, body)
-	// Output: summarised Tools called so far: look0, look1, look2, look3, look4, look5, look6, look7, look8, look9
+	// Output: summarised Tools called so far: look0, look1, look2, look3, look4, look5, look6, look7, look8, look9, look10, look11, look12
 }

@@ -118,8 +118,8 @@ func DefaultPolicy() Policy {
 		AnchorMessages: 16,
 		AnchorShare:    10,
 		Score:          AnchorScore{Edit: 10, Plan: 7, Error: 3, Threshold: 5},
-		SummaryShare:   40,
-		SummaryTokens:  16_000,
+		SummaryShare:   70,
+		SummaryTokens:  32_000,
 		MinGain:        2,
 	}
 }

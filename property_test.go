@@ -123,7 +123,7 @@ func TestCompactKeepsEveryRule(t *testing.T) {
 		o := drawOptions(t, tr)
 		plan, report, err := pemmican.Compact(t.Context(), tr, o)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%v\n%s", err, o.Policy.Name)
 		}
 		outcomes[report.Outcome]++
 		out := plan.Result(tr)
@@ -152,7 +152,7 @@ func TestCompactKeepsEveryRule(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !o.Policy.BestEffort && !again.Empty() {
-			t.Fatalf("a second compaction is %s: %s", second.Outcome, second.Reason)
+			t.Fatalf("a second compaction to %d tokens is %s: %s; the first was %s: %s", o.Target, second.Outcome, second.Reason, report.Outcome, report.Reason)
 		}
 	}
 	for range 15 { // some outcomes are rare

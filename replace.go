@@ -39,15 +39,19 @@ func (c *compaction) replace(ctx context.Context) error {
 		c.reset()
 		ch = c.choose(c.room, short, least)
 		gone := c.apply(ch, c.room)
-		if limit := max(gone/3, markerTokens); c.room > limit {
+		if limit := max(gone/2, markerTokens); c.room > limit {
 			c.room = limit // the summary of little is short; choose again with what that leaves
 			continue
 		}
 		over := c.total() - c.goal
 		if over <= 0 || c.p.BestEffort {
+			c.room += c.spare(-over, gone)
 			break
 		}
 		short += over
+	}
+	if !c.p.BestEffort && c.total() > c.goal && !c.t.Can.NoAnchor {
+		c.shed(&ch)
 	}
 	if !c.p.BestEffort && c.total() > c.goal {
 		if c.newest >= 0 && c.tooLarge(c.newest) && !c.t.Can.NoStub {
@@ -60,6 +64,19 @@ func (c *compaction) replace(ctx context.Context) error {
 		return nil
 	}
 	return c.conclude(ctx, &ch)
+}
+
+// spare is what the summary may take more, of the room that is left: what is too little for a unit more is still good
+// for a line. gone are the tokens that the summary stands for.
+func (c *compaction) spare(left, gone int) int {
+	if c.p.BestEffort || c.o.Summarizer == nil || gone == 0 {
+		return 0
+	}
+	most := gone / 2
+	if c.p.SummaryTokens > 0 {
+		most = min(most, c.p.SummaryTokens)
+	}
+	return max(0, min(left, most-c.room))
 }
 
 // reducedSizes are the sizes of the units after every step of reduce, which the choice needs.
@@ -253,12 +270,7 @@ func (c *compaction) apply(ch choice, summary int) (gone int) {
 		}
 	}
 	if gone > 0 {
-		for u := range c.units {
-			if c.units[u].summary {
-				c.drop(u, "summarise", "the new summary takes it in")
-			}
-		}
-		c.summary = summary + c.verbatimTokens(ch)
+		c.takeIn(ch, summary)
 	}
 	c.reduce(ch.reach, false)
 	if ch.newest > 0 {
@@ -272,6 +284,16 @@ func (c *compaction) apply(ch choice, summary int) (gone int) {
 	}
 	c.dropBoundReasoning()
 	return gone
+}
+
+// takeIn drops the earlier summary, since a new one of room tokens will stand for it too.
+func (c *compaction) takeIn(ch choice, room int) {
+	for u := range c.units {
+		if c.units[u].summary {
+			c.drop(u, "summarise", "the new summary takes it in")
+		}
+	}
+	c.summary = room + c.verbatimTokens(ch)
 }
 
 // verbatimTokens is what a summary takes beside its room: quotes, and the earlier summary where nobody merges it.
@@ -292,6 +314,20 @@ func (c *compaction) verbatimTokens(ch choice) int {
 		n += countText(c.o.Counter, body) // nobody merges it, so it is written again
 	}
 	return n
+}
+
+// shed drops more of the reduced units, the oldest first, until the target is met.
+func (c *compaction) shed(ch *choice) {
+	for u := range c.units {
+		if c.total() <= c.goal {
+			break
+		}
+		if ch.keep[u] && ch.reach[u] == older {
+			ch.keep[u] = false
+			c.drop(u, "summarise", "the summary stands for it")
+			c.takeIn(*ch, c.room)
+		}
+	}
 }
 
 // squeeze cuts long results and arguments of kept units, the allowed length halved until it is enough.
@@ -346,6 +382,7 @@ func (c *compaction) conclude(ctx context.Context, ch *choice) error {
 			}
 		}
 	}
+	c.dropBoundReasoning() // of what was changed since the stages did
 	if !c.permitted() {
 		c.refuse("the reasoning of the running tool loop is bound to what stands before it; compact when the turn has ended")
 		return nil
@@ -554,14 +591,7 @@ func (c *compaction) dropOneByOne(ctx context.Context, failed string) error {
 		}
 		ch.keep[u] = false
 		c.drop(u, "drop", "the oldest that may go")
-		c.summary = markerTokens + c.verbatimTokens(ch)
-	}
-	if c.summary > 0 {
-		for u := range c.units {
-			if c.units[u].summary {
-				c.drop(u, "drop", "the new marker takes it in")
-			}
-		}
+		c.takeIn(ch, markerTokens)
 	}
 	c.dropBoundReasoning()
 	o := c.o.Summarizer

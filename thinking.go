@@ -32,6 +32,12 @@ func (c *compaction) dropBoundReasoning() {
 		return // this format cannot take a unit apart; its agent drops reasoning of older turns itself
 	}
 	touched := c.touched()
+	gone := -1 // the last that has gone
+	for i := range c.t.Blocks {
+		if b := &c.t.Blocks[i]; b.Kind == Reasoning && b.Bound && !c.plan.Kept(i) {
+			gone = i
+		}
+	}
 	for i := range c.t.Blocks {
 		b := &c.t.Blocks[i]
 		if b.Kind != Reasoning || !b.Bound || !c.plan.Kept(i) {
@@ -39,7 +45,7 @@ func (c *compaction) dropBoundReasoning() {
 		}
 		switch {
 		case i >= c.loop && c.o.Thinking != ThinkingFree:
-		case i >= touched, c.loop < len(c.t.Blocks) && touched < len(c.t.Blocks):
+		case i >= touched, i < gone, c.loop < len(c.t.Blocks) && touched < len(c.t.Blocks):
 			c.mark(i, Drop, "", "reasoning", "bound to what stood before it, which was changed")
 			c.dropIfEmpty(c.unitOf[i])
 		}

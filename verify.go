@@ -194,9 +194,19 @@ func (c *compaction) verifyThinking() error {
 	if c.t.Can.NoStub {
 		return nil
 	}
-	for i := touched; i < c.loop; i++ {
-		if b := &c.t.Blocks[i]; b.Kind == Reasoning && b.Bound && c.plan.Kept(i) {
+	kept, hole := false, false // something was kept; something behind it was dropped
+	for i := range c.t.Blocks {
+		b := &c.t.Blocks[i]
+		switch {
+		case b.Kind != Reasoning || !b.Bound:
+		case !c.plan.Kept(i):
+			hole = kept
+		case i >= touched && i < c.loop:
 			return fmt.Errorf("block %d, reasoning, is bound to something that was changed", i)
+		case hole && i < c.loop:
+			return fmt.Errorf("block %d, reasoning, is kept behind a gap in the reasoning", i)
+		default:
+			kept = true
 		}
 	}
 	return nil

@@ -59,8 +59,9 @@ const (
 	maxCompound = 160 // bytes
 	softSegment = 140 // bytes after which a line is cut behind the end of a sentence or a clause
 	hardSegment = 240 // bytes after which it is cut behind any word
-	// maxSource bounds what is looked at in one text, so that offsets fit into 32 bits.
-	maxSource = 1 << 30
+	// maxSource bounds what is looked at in one text, in bytes, so that one huge text does not cost more memory than the
+	// rest of the transcript.
+	maxSource = 1 << 22
 )
 
 // Flags of a word: where it was seen.

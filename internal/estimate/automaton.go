@@ -295,6 +295,7 @@ const (
 type machine struct {
 	step  [tableSize]uint32
 	final [stateBound]uint32
+	seam  uint32 // the row behind a seam, see runLanes
 }
 
 // automaton builds the table from [next] and the costs, once.
@@ -302,6 +303,7 @@ var automaton = sync.OnceValue(func() *machine {
 	m := new(machine)
 	first := firstStates()
 	number := func(s state) int { return first[s.kind] + min(s.length, len(costs[s.kind])) - 1 }
+	m.seam = uint32(number(state{kindSpace, 1}) * classStride)
 	for k := range kindCount {
 		for n := 1; n <= len(costs[k]); n++ {
 			s := state{k, n}

@@ -15,35 +15,81 @@ func String(data []byte, s Span) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	plain, r, rest := nextSegment(raw)
-	if r == noRune {
+	if plain, r, _ := nextSegment(raw); r == noRune {
 		return string(plain), true
 	}
 	var b strings.Builder
 	b.Grow(len(raw)) // Decoding makes text shorter, except for invalid UTF-8.
-	for {
-		b.Write(plain)
-		if r == noRune {
-			return b.String(), true
-		}
-		b.WriteRune(r)
-		plain, r, rest = nextSegment(rest)
+	var chunk [512]byte
+	for len(raw) > 0 {
+		var n int
+		n, raw = decode(chunk[:], raw)
+		b.Write(chunk[:n])
 	}
+	return b.String(), true
 }
 
 // AppendString appends to dst what String returns.
 func AppendString(dst, data []byte, s Span) ([]byte, bool) {
 	raw, ok := inside(data, s)
-	for ok {
-		plain, r, rest := nextSegment(raw)
-		dst = append(dst, plain...)
-		if r == noRune {
-			break
-		}
-		dst = utf8.AppendRune(dst, r)
-		raw = rest
+	var chunk [512]byte
+	for len(raw) > 0 {
+		var n int
+		n, raw = decode(chunk[:], raw)
+		dst = append(dst, chunk[:n]...)
 	}
 	return dst, ok
+}
+
+// decode writes what raw says to dst, as far as it has room, and returns how much it wrote and what is left of raw. A
+// dst of eight bytes is enough for some progress.
+func decode(dst, raw []byte) (n int, rest []byte) {
+	i := 0
+	for i < len(raw) && n+8 <= len(dst) {
+		if i+8 <= len(raw) {
+			// Eight bytes are copied at once. Those from the first one on that does not stand for itself are written over.
+			x := binary.LittleEndian.Uint64(raw[i:])
+			binary.LittleEndian.PutUint64(dst[n:], x)
+			m := notPlain(x)
+			if m == 0 {
+				i += 8
+				n += 8
+				continue
+			}
+			plain := bits.TrailingZeros64(m) >> 3
+			i += plain
+			n += plain
+			if n+8 > len(dst) {
+				break
+			}
+		}
+		switch c := raw[i]; {
+		case c == '\\':
+			if i+1 < len(raw) && shortEscapes[raw[i+1]] != 0 {
+				dst[n] = shortEscapes[raw[i+1]]
+				i += 2
+				n++
+				continue
+			}
+			r, size := decodeEscape(raw[i:])
+			i += size
+			n += utf8.EncodeRune(dst[n:], r)
+		case c < utf8.RuneSelf:
+			dst[n] = c
+			i++
+			n++
+		default:
+			r, size := utf8.DecodeRune(raw[i:])
+			i += size
+			n += utf8.EncodeRune(dst[n:], r)
+		}
+	}
+	return n, raw[i:]
+}
+
+// shortEscapes has the bytes that the escapes of two characters stand for.
+var shortEscapes = [256]byte{
+	'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t',
 }
 
 // Equal reports whether the value is a string with this text, without decoding it into memory.
@@ -83,13 +129,16 @@ func inside(data []byte, s Span) ([]byte, bool) {
 // noRune is the rune of the last segment.
 const noRune = -1
 
+// notPlain has the high bit set in each byte of x that is a backslash or outside of ASCII. Only the lowest set bit is to
+// be trusted.
+func notPlain(x uint64) uint64 { return (x | (x ^ backslashes - ones)) & highBits }
+
 // nextSegment splits off what is decoded next: bytes that stand for themselves, then one rune that was written
 // otherwise. A broken escape is U+FFFD. One pass over valid and invalid bytes alike keeps hostile strings linear.
 func nextSegment(raw []byte) (plain []byte, r rune, rest []byte) {
 	for i := 0; i < len(raw); {
 		if i+8 <= len(raw) {
-			x := binary.LittleEndian.Uint64(raw[i:])
-			m := (x | (x ^ backslashes - ones)) & highBits // A backslash or a byte outside ASCII.
+			m := notPlain(binary.LittleEndian.Uint64(raw[i:]))
 			if m == 0 {
 				i += 8
 				continue
@@ -118,19 +167,8 @@ func decodeEscape(raw []byte) (rune, int) {
 	if len(raw) < 2 {
 		return utf8.RuneError, len(raw)
 	}
-	switch c := raw[1]; c {
-	case '"', '\\', '/':
+	if c := shortEscapes[raw[1]]; c != 0 {
 		return rune(c), 2
-	case 'b':
-		return '\b', 2
-	case 'f':
-		return '\f', 2
-	case 'n':
-		return '\n', 2
-	case 'r':
-		return '\r', 2
-	case 't':
-		return '\t', 2
 	}
 	unit := hexUnit(raw)
 	switch {

@@ -54,9 +54,16 @@ func (d Detector) Detect(text string) (Hit, bool) {
 	threshold := max(2, orDefault(d.RepeatThreshold, 8))
 	probe := orDefault(d.ProbeRunes, 8192)
 
+	// Where a unit repeats, the last runes of the text stand one unit before
+	// them again. Most texts are told from a loop by that, and by a look at so
+	// much of the end as the longest unit takes.
+	if end := reversedTail(text, probe, probe/threshold+windowMin); !recurs(end, windowMin) {
+		return Hit{}, false
+	}
+
 	// Periods do not care about direction, and backwards every suffix of the
 	// text is a prefix: the prefix function has the smallest period of each.
-	tail := reversedTail(text, probe)
+	tail := reversedTail(text, probe, probe)
 	if len(tail)/windowMin < threshold {
 		return Hit{}, false
 	}
@@ -86,11 +93,23 @@ func (d Detector) Detect(text string) (Hit, bool) {
 	return best, true
 }
 
+// recurs reports whether the first n runes of tail stand in it once more, behind
+// themselves.
+func recurs(tail []rune, n int) bool {
+	for i := n; i+n <= len(tail); i++ {
+		if tail[i] == tail[0] && slices.Equal(tail[i:i+n], tail[:n]) {
+			return true
+		}
+	}
+	return false
+}
+
 // reversedTail returns the last n runes of text, last one first, without
-// invisible characters and with white space collapsed.
-func reversedTail(text string, n int) []rune {
-	tail := make([]rune, 0, min(n, len(text)))
-	for ; n > 0 && text != ""; n-- {
+// invisible characters and with white space collapsed, and of what is then left
+// the first limit.
+func reversedTail(text string, n, limit int) []rune {
+	tail := make([]rune, 0, min(limit, len(text)))
+	for ; n > 0 && text != "" && len(tail) < limit; n-- {
 		r, size := utf8.DecodeLastRuneInString(text)
 		text = text[:len(text)-size]
 		switch {

@@ -130,7 +130,7 @@ func FuzzDetectFinds(f *testing.F) {
 
 // normal is the text as Detect compares it.
 func normal(text string) string {
-	r := reversedTail(text, len(text))
+	r := reversedTail(text, len(text), len(text))
 	var b strings.Builder
 	for i := len(r) - 1; i >= 0; i-- {
 		b.WriteRune(r[i])

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/pemmican-dev/pemmican"
+	"github.com/pemmican-dev/pemmican/internal/cli"
+)
+
+func compactCommand() *cobra.Command {
+	var (
+		settings     cli.Settings
+		output       = cli.Output{Suffix: ".compacted"}
+		format       string
+		dryRun, json bool
+	)
+	settings.Window.N = cli.DefaultWindow
+	settings.KeepRecent.Zero = true
+	cmd := &cobra.Command{
+		Use:   "compact FILE",
+		Short: "Make a transcript smaller",
+		Long: prose(`Makes a transcript smaller: shortens what is old, superseded or repeated, keeps the task, the newest steps and
+what matters in between, and lets a summary stand for the rest.
+
+The result goes to a new file beside FILE, with .compacted before its extension. --append instead adds the lines
+that the session's own agent writes when it compacts; "pemmican undo" takes them off again.
+
+The report goes to the standard error. --json writes it as one object to the standard output instead, or to the
+standard error where -o - takes the standard output.`),
+		Example: `pemmican compact latest --append
+pemmican compact session.jsonl --target 30% --dry-run
+pemmican compact - --window 128k < request.json > smaller.json`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+			progress := cli.NewProgress(stderr, -1, "reading")
+			defer progress.Done()
+			in, err := cli.Read(ctx, cmd.InOrStdin(), args[0])
+			if err != nil {
+				return err
+			}
+			doc, err := in.Decode(format)
+			if err != nil {
+				return err
+			}
+			if !dryRun {
+				if err := output.Settle(in); err != nil {
+					return err
+				}
+			}
+			progress.Step("compacting")
+			options, err := settings.Options(doc)
+			if err != nil {
+				return err
+			}
+			plan, report, err := pemmican.Compact(ctx, doc.Transcript(), options)
+			if err != nil {
+				return cli.About(in.Name, err)
+			}
+			result := cli.NewCompaction(doc.Format(), report)
+			result.Wish = settings.Wish(options)
+			if !dryRun {
+				progress.Step("writing")
+				err = output.Deliver(ctx, stdout, in, result, plan)
+				if cli.Status(err) == cli.ExitUnusable {
+					return err
+				}
+			}
+			progress.Done()
+			if showErr := output.Show(stdout, stderr, in, result, json); showErr != nil {
+				return showErr
+			}
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&output.Path, "output", "o", "", "write to this file; - is the standard output")
+	flags.BoolVar(&output.Append, "append", false, "append to the session FILE itself, as its agent would")
+	flags.Var(&settings.Window, "window", "the model's context window")
+	flags.Var(&settings.Target, "target", "what to come down to: tokens of the request, or N% of the transcript as it is (default half of the window)")
+	flags.Var(&settings.KeepRecent, "keep-recent", "what to keep as it is at the end, if the target has room for it")
+	flags.StringVar(&settings.Preset, "preset", "", "keep what another system would: "+cli.PresetNames())
+	flags.StringVar(&format, "format", "", "the format of FILE, if its content does not tell: "+cli.FormatNames())
+	flags.StringVar(&settings.Summarizer, "summarizer", "mechanical", "who writes the summary: mechanical or none")
+	flags.StringArrayVar(&settings.Pins, "pin", nil, "keep what contains this text; may be repeated")
+	flags.StringVar(&settings.ToolsFile, "tools", "", "the roles of your own tools, from a JSON file")
+	flags.BoolVar(&dryRun, "dry-run", false, "only report what would be done")
+	flags.BoolVar(&output.Force, "force", false, "replace the output if it exists; append to a session that changed a moment ago")
+	flags.BoolVar(&json, "json", false, "report as one JSON object on the standard output")
+	cmd.MarkFlagsMutuallyExclusive("append", "output")
+	return cmd
+}

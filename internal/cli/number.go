@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+var number = regexp.MustCompile(`^([0-9]+(?:_[0-9]+)*)(\.[0-9]+)?([kKmM]?)$`)
+
+// mostTokens is far above every window.
+const mostTokens = 1_000_000_000_000
+
+var errTokens = errors.New("want a number of tokens, such as 80000, 80_000, 80k or 1.5m")
+
+// ParseTokens reads a number of tokens as people write it: 80000, 80_000, 80k, 1.5m.
+func ParseTokens(s string) (int, error) {
+	m := number.FindStringSubmatch(s)
+	if m == nil {
+		return 0, errTokens
+	}
+	n, ok := new(big.Rat).SetString(strings.ReplaceAll(m[1], "_", "") + m[2])
+	if !ok {
+		return 0, errTokens
+	}
+	switch m[3] {
+	case "k", "K":
+		n.Mul(n, big.NewRat(1_000, 1))
+	case "m", "M":
+		n.Mul(n, big.NewRat(1_000_000, 1))
+	}
+	if !n.IsInt() || n.Num().CmpAbs(big.NewInt(mostTokens)) > 0 {
+		return 0, errTokens
+	}
+	return int(n.Num().Int64()), nil
+}
+
+// Tokens is a flag that takes a number of tokens.
+type Tokens struct {
+	N int
+	// Given is true once the flag was given.
+	Given bool
+	// Zero says that zero is a number that makes sense.
+	Zero bool
+}
+
+// Set reads the flag.
+func (t *Tokens) Set(s string) error {
+	n, err := ParseTokens(s)
+	if err != nil {
+		return err
+	}
+	if n == 0 && !t.Zero {
+		return errors.New("it must be above 0")
+	}
+	t.N, t.Given = n, true
+	return nil
+}
+
+// String is the default for the help.
+func (t *Tokens) String() string {
+	switch {
+	case t.N == 0 && !t.Given:
+		return ""
+	case t.N%1000 == 0 && t.N > 0:
+		return strconv.Itoa(t.N/1000) + "k"
+	}
+	return strconv.Itoa(t.N)
+}
+
+// Type names the argument in the help.
+func (*Tokens) Type() string { return "tokens" }
+
+// Target is a flag that takes what a compaction shall come down to: tokens of the whole request, or a percentage of the
+// live tokens of the transcript as they are.
+type Target struct {
+	// Tokens is the target if Percent is nil; 0 is the default.
+	Tokens int
+	// Percent is a percentage over 0 and at most 100.
+	Percent *big.Rat
+}
+
+// Set reads the flag.
+func (t *Target) Set(s string) error {
+	percent, ok := strings.CutSuffix(s, "%")
+	if !ok {
+		n, err := ParseTokens(s)
+		switch {
+		case err != nil:
+			return errors.New("want tokens, such as 80k, or a percentage of the live tokens, such as 50%")
+		case n == 0:
+			return errors.New("nothing comes down to 0 tokens; give tokens above 0, or a percentage such as 50%")
+		}
+		t.Tokens, t.Percent = n, nil
+		return nil
+	}
+	m := number.FindStringSubmatch(percent)
+	if m == nil || m[3] != "" {
+		return errors.New("want a percentage such as 50%")
+	}
+	p, ok := new(big.Rat).SetString(strings.ReplaceAll(m[1], "_", "") + m[2])
+	if !ok || p.Sign() <= 0 || p.Cmp(big.NewRat(100, 1)) > 0 {
+		return fmt.Errorf("%s%% is no part of the live tokens; give more than 0%% and at most 100%%", percent)
+	}
+	t.Tokens, t.Percent = 0, p
+	return nil
+}
+
+// String is the default for the help.
+func (t *Target) String() string {
+	switch {
+	case t.Percent != nil:
+		return strings.TrimSuffix(strings.TrimRight(t.Percent.FloatString(3), "0"), ".") + "%"
+	case t.Tokens > 0:
+		return strconv.Itoa(t.Tokens)
+	}
+	return ""
+}
+
+// Type names the argument in the help.
+func (*Target) Type() string { return "tokens|N%" }
+
+// Of returns the target in tokens for a transcript that takes live tokens as it is; 0 is the default.
+func (t *Target) Of(live int) int {
+	if t.Percent == nil {
+		return t.Tokens
+	}
+	n := new(big.Rat).Mul(t.Percent, big.NewRat(int64(live), 100))
+	return max(1, int(new(big.Int).Quo(n.Num(), n.Denom()).Int64()))
+}
+
+// Count writes a number with commas between its thousands.
+func Count(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Plural writes a number with its noun.
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return Count(n) + " " + noun + "s"
+}
+
+// Percent writes a part of a whole in percent; more than nothing is never 0 %.
+func Percent(part, whole int) string {
+	switch {
+	case whole <= 0:
+		return ""
+	case part > 0 && part*200 < whole:
+		return "<1 %"
+	}
+	return strconv.Itoa((part*200+whole)/(2*whole)) + " %"
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestParseTokens(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want int
+	}{
+		{"0", 0}, {"80000", 80000}, {"80_000", 80000}, {"80k", 80000}, {"80K", 80000}, {"1.5m", 1_500_000}, {"1.1m", 1_100_000}, {"0.5k", 500},
+		{"200k", 200_000}, {"1_000k", 1_000_000}, {"007", 7}, {"1000000000000", 1_000_000_000_000},
+	} {
+		if got, err := ParseTokens(c.in); err != nil || got != c.want {
+			t.Errorf("%q: %d, %v; want %d", c.in, got, err, c.want)
+		}
+	}
+	for _, in := range []string{
+		"", "k", "-1", "+1", "1.5", "1.0001k", "1e3", "0x10", "80 k", "80kk", "80%", "1_", "_1", "1__0", "1,000", ".5k", "1.k", "NaN", "1000001m", "９",
+	} {
+		if got, err := ParseTokens(in); err == nil {
+			t.Errorf("%q is %d, and should be refused", in, got)
+		}
+	}
+}
+
+func TestTargetOf(t *testing.T) {
+	for _, c := range []struct {
+		in         string
+		live, want int
+	}{
+		{"50%", 1000, 500}, {"33.3%", 1000, 333}, {"100%", 999, 999}, {"0.1%", 100, 1}, {"80k", 5, 80000}, {"1", 5, 1}, {"14.3%", 1_000_000_000, 143_000_000},
+	} {
+		var target Target
+		if err := target.Set(c.in); err != nil {
+			t.Errorf("%q: %v", c.in, err)
+			continue
+		}
+		if got := target.Of(c.live); got != c.want {
+			t.Errorf("%q of %d is %d, want %d", c.in, c.live, got, c.want)
+		}
+		if target.String() == "" {
+			t.Errorf("%q has no text", c.in)
+		}
+	}
+	for _, in := range []string{"", "%", "0", "0k", "0%", "0.0%", "100.1%", "200%", "-5%", "5%%", "1k%", "half"} {
+		if err := new(Target).Set(in); err == nil {
+			t.Errorf("%q should be refused", in)
+		}
+	}
+	if got := new(Target).Of(1000); got != 0 {
+		t.Errorf("no target is %d, want 0 for the default", got)
+	}
+}
+
+// What the help shows of a flag is what the flag takes.
+func TestTokensText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, mostTokens).Draw(t, "n")
+		a := Tokens{N: n}
+		var b Tokens
+		if err := b.Set(a.String()); err != nil || b.N != n || !b.Given {
+			t.Fatalf("%d is shown as %q, which is %+v, %v", n, a.String(), b, err)
+		}
+	})
+	if err := new(Tokens).Set("0"); err == nil {
+		t.Error("0 should be refused")
+	}
+	zero := Tokens{Zero: true}
+	if err := zero.Set("0"); err != nil || !zero.Given || zero.N != 0 {
+		t.Errorf("%+v, %v", zero, err)
+	}
+}
+
+func TestCountAndPercent(t *testing.T) {
+	for n, want := range map[int]string{0: "0", 7: "7", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -999: "-999"} {
+		if got := Count(n); got != want {
+			t.Errorf("Count(%d) = %q, want %q", n, got, want)
+		}
+	}
+	for _, c := range []struct {
+		part, whole int
+		want        string
+	}{{0, 100, "0 %"}, {1, 1000, "<1 %"}, {5, 1000, "1 %"}, {1, 3, "33 %"}, {2, 3, "67 %"}, {150, 100, "150 %"}, {1, 0, ""}} {
+		if got := Percent(c.part, c.whole); got != c.want {
+			t.Errorf("Percent(%d, %d) = %q, want %q", c.part, c.whole, got, c.want)
+		}
+	}
+	if Plural(1, "line") != "1 line" || Plural(0, "line") != "0 lines" || Plural(1200, "line") != "1,200 lines" {
+		t.Error("Plural")
+	}
+}
+
+func FuzzParseTokens(f *testing.F) {
+	for _, s := range []string{"80k", "1.5m", "80_000", "", "99999999999999999999999999k", "0.000000000000000000000001m"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		n, err := ParseTokens(s)
+		if err == nil && (n < 0 || n > mostTokens) {
+			t.Fatalf("%q is %d", s, n)
+		}
+		if again, err := ParseTokens(strconv.Itoa(n)); err != nil || again != n {
+			t.Fatalf("%d is %d, %v", n, again, err)
+		}
+		if err := new(Target).Set(s + "%"); err == nil && n > 100 {
+			t.Fatalf("%s%% is taken", s)
+		}
+	})
+}

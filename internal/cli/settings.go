@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pemmican-dev/pemmican"
+	"github.com/pemmican-dev/pemmican/agents"
+	"github.com/pemmican-dev/pemmican/format"
+	"github.com/pemmican-dev/pemmican/format/detect"
+	"github.com/pemmican-dev/pemmican/format/openaichat"
+	"github.com/pemmican-dev/pemmican/preset"
+	"github.com/pemmican-dev/pemmican/summary"
+	"github.com/pemmican-dev/pemmican/token"
+)
+
+// Settings are what a person says about a compaction. The zero value is the default.
+type Settings struct {
+	Window     Tokens
+	Target     Target
+	KeepRecent Tokens
+	// Preset is the name of a policy, "" for the default one.
+	Preset string
+	// Summarizer is mechanical, or none; "" is mechanical.
+	Summarizer string
+	// Pins are texts; what contains one stays as it is.
+	Pins []string
+	// ToolsFile is the path of a JSON file with the roles of tools that Pemmican does not know.
+	ToolsFile string
+}
+
+// DefaultWindow is the window that is assumed where none is given, in tokens.
+const DefaultWindow = 200_000
+
+// Options are the options of a compaction of doc.
+func (s *Settings) Options(doc format.Document) (pemmican.Options, error) {
+	t := doc.Transcript()
+	o := pemmican.Options{Window: DefaultWindow, Tools: agents.Tools(), Pins: s.Pins}
+	if s.Window.N > 0 {
+		o.Window = s.Window.N
+	}
+	policy, ok := preset.ByName(orDefault(s.Preset, "default"))
+	if !ok {
+		return o, Unusable("", "use one of "+strings.Join(preset.Names(), ", "), "there is no preset %q", s.Preset)
+	}
+	if s.KeepRecent.Given {
+		policy.TailTokens = s.KeepRecent.N // zero is zero
+	}
+	o.Policy = &policy
+	for _, pin := range s.Pins {
+		if strings.TrimSpace(pin) == "" {
+			return o, Unusable("", "give the words that what you want to keep contains", "--pin has no text")
+		}
+	}
+	switch orDefault(s.Summarizer, "mechanical") {
+	case "mechanical":
+		o.Summarizer = summary.Mechanical{}
+	case "none":
+	default:
+		return o, Unusable("", "use mechanical or none", "there is no summarizer %q", s.Summarizer)
+	}
+	if s.ToolsFile != "" {
+		own, err := readTools(s.ToolsFile)
+		if err != nil {
+			return o, err
+		}
+		o.Tools = agents.Extend(o.Tools, own)
+	}
+	o.Counter, o.Overhead = counter(doc)
+	for i := range t.Blocks {
+		if t.Blocks[i].Kind == pemmican.Summary {
+			o.Compactions++
+		}
+	}
+	o.Target = s.Target.Tokens
+	if s.Target.Percent != nil {
+		// A percentage is of the transcript: what stands beside it in the request cannot shrink.
+		beside := o.Overhead.Tokens
+		o.Target = beside + s.Target.Of(Live(t, o)-beside)
+	}
+	return o, nil
+}
+
+func orDefault(s, value string) string {
+	if s == "" {
+		return value
+	}
+	return s
+}
+
+// Wish says for people where a target in percent comes from, "" if there is none.
+func (s *Settings) Wish(o pemmican.Options) string {
+	switch {
+	case s.Target.Percent == nil:
+		return ""
+	case o.Overhead.Tokens > 0:
+		return s.Target.String() + " of the transcript, and " + Count(o.Overhead.Tokens) + " beside it"
+	}
+	return s.Target.String() + " of the transcript"
+}
+
+func readTools(path string) (pemmican.Tools, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, About(path, err)
+	}
+	var file struct {
+		Tools *agents.Settings `json:"tools"`
+	}
+	const mend = `it must be like {"tools": {"my_read": {"role": "read", "path": ["file"]}}}`
+	if err := json.Unmarshal(data, &file); err != nil {
+		return nil, Unusable(path, mend, "%s", err)
+	}
+	if file.Tools == nil {
+		return nil, Unusable(path, mend, "it has no key tools")
+	}
+	return pemmican.Tools(*file.Tools), nil
+}
+
+// counter returns a counter that is fitted to the sizes that the provider has reported, and the overhead that they tell.
+func counter(doc format.Document) (pemmican.Counter, pemmican.Overhead) {
+	t := doc.Transcript()
+	e := token.Estimator{Vendor: vendor(doc)}
+	fit := token.Calibrate(t, e)
+	e.Ratio = fit.Ratio
+	overhead := fit.Overhead
+	switch {
+	case t.HasSystem:
+		overhead = pemmican.Overhead{}
+	case overhead.Tokens > usualOverhead && lostItsPast(doc):
+		overhead = pemmican.Overhead{Source: "unknown"}
+	}
+	return token.NewCache(e, 0), overhead
+}
+
+// liveTokens is Live for somebody who counts once.
+func liveTokens(doc format.Document) int {
+	c, overhead := counter(doc)
+	return Live(doc.Transcript(), pemmican.Options{Counter: c, Overhead: overhead})
+}
+
+// usualOverhead is what no agent's system text and tools exceed without tools from elsewhere, in tokens.
+const usualOverhead = 32_000
+
+// lostItsPast reports whether lines are missing before the live ones: the sizes that were reported are those of a
+// conversation that the agent will not find again.
+func lostItsPast(doc format.Document) bool {
+	return slices.ContainsFunc(doc.Check(), func(f format.Finding) bool { return f.Rule == format.RuleBrokenChain })
+}
+
+// openaiSeries are the models that are named by the letter o and a number.
+var openaiSeries = regexp.MustCompile(`^o[1-9]`)
+
+// vendor is whose rule for pictures holds.
+func vendor(doc format.Document) string {
+	model := doc.Transcript().Model
+	if i := strings.LastIndexByte(model, '/'); i >= 0 { // openrouter's vendor/model
+		model = model[i+1:]
+	}
+	switch {
+	case strings.HasPrefix(model, "claude"):
+		return "anthropic"
+	case strings.HasPrefix(model, "gemini"):
+		return "google"
+	case doc.Format() == openaichat.Name, strings.HasPrefix(model, "gpt"), openaiSeries.MatchString(model):
+		return "openai"
+	}
+	return "anthropic"
+}
+
+// Live is what the request takes as it is, in tokens: as pemmican.Report.TokensBefore.
+func Live(t *pemmican.Transcript, o pemmican.Options) int {
+	n := o.Overhead.Tokens
+	if t.Tools != "" {
+		n += o.Counter.Count(&pemmican.Block{Text: t.Tools})
+	}
+	for i := range t.Blocks {
+		n += o.Counter.Count(&t.Blocks[i])
+	}
+	return n
+}
+
+// PresetNames lists the presets, for the help.
+func PresetNames() string { return list(preset.Names()) }
+
+// FormatNames lists the formats that can be read, for the help.
+func FormatNames() string { return list(detect.Names()) }
+
+func list(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
