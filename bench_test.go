@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pemmican-dev/pemmican"
+	"github.com/pemmican-dev/pemmican/preset"
 )
 
 // longTranscript is a coding session of about that many tokens: reads, edits and runs with their results.
@@ -60,6 +61,30 @@ func BenchmarkCompact(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkManySteps has steps so small that their number is what counts.
+func BenchmarkManySteps(b *testing.B) {
+	for _, name := range preset.Names() {
+		for _, n := range []int{10_000, 40_000} {
+			var tr pemmican.Transcript
+			tr.AddUser("q")
+			for i := range n {
+				id := fmt.Sprint(i)
+				tr.AddAssistant("", pemmican.Call(id, "bash", `{"n":`+id+`}`))
+				tr.AddResult(id, "ok "+id)
+			}
+			p, _ := preset.ByName(name)
+			o := pemmican.Options{Policy: &p, Target: sum(&tr) * 3 / 10, Counter: quarter{}}
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				for b.Loop() {
+					if _, _, err := pemmican.Compact(b.Context(), &tr, o); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
 	}
 }
 

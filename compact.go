@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // ErrOptions is wrapped by the errors that Compact returns for options that make no sense.
@@ -54,9 +55,10 @@ type compaction struct {
 	// What the stages decide. now is the size of each block under plan; a dropped one has none.
 	plan    *Plan
 	now     []int
-	kept    int // the sum of now
-	summary int // tokens of the summary, or the room that is kept for it
-	room    int // the room for the summary, in tokens
+	kept    int  // the sum of now
+	early   bool // reduce stops once the target is met
+	summary int  // tokens of the summary, or the room that is kept for it
+	room    int  // the room for the summary, in tokens
 	stages  []StageReport
 	cut     bool // the person's newest message was cut
 }
@@ -161,7 +163,8 @@ func (c *compaction) refuse(reason string) {
 
 func (c *compaction) floorReason() string {
 	f := c.report.Floor
-	return fmt.Sprintf("the target of %d tokens is below the floor of %d (system %d, tools and overhead %d, head %d, newest message %d, open calls %d, newest step %d)",
+	return fmt.Sprintf("the target of %d tokens is below the floor of %d "+
+		"(system %d, tools and overhead %d, head and pins %d, newest message %d, open calls %d, newest step %d)",
 		c.o.Target, f.Tokens, f.System, f.Tools, f.Head, f.Newest, f.OpenCalls, f.NewestUnit)
 }
 
@@ -183,8 +186,12 @@ func (c *compaction) finish() {
 	if r.Outcome == Refused || r.Outcome == Unchanged {
 		r.TokensAfter = r.TokensBefore
 	}
+	if r.Outcome != Refused && r.TokensAfter > r.Target {
+		r.Warnings = append(slices.Clip(r.Warnings),
+			fmt.Sprintf("the policy %s does not promise the target, and %d tokens are over it", c.p.Name, r.TokensAfter-r.Target))
+	}
 	if c.cut {
-		r.Warnings = append(r.Warnings[:len(r.Warnings):len(r.Warnings)], "the person's newest message alone does not fit the window: it was cut in its middle")
+		r.Warnings = append(slices.Clip(r.Warnings), "the person's newest message alone does not fit the window: it was cut in its middle")
 	}
 }
 

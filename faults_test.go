@@ -584,7 +584,7 @@ func TestTHK13and17_UnsignedReasoning(t *testing.T) {
 	}
 	p := pemmican.DefaultPolicy()
 	p.TailTokens = 100
-	out, _, report := compact(t, &tr, pemmican.Options{Policy: &p, Target: 3000, Counter: quarter{}})
+	out, _, report := compact(t, &tr, pemmican.Options{Policy: &p, Target: 1500, Counter: quarter{}})
 	if has(out, "old thought") {
 		t.Errorf("THK-17: reasoning of a turn that is over is left (%s)", report.Outcome)
 	}

@@ -2,8 +2,12 @@ package pemmican
 
 import "strings"
 
-// floorResult is how many bytes of a long result of the newest step stay when the target demands the least.
-const floorResult = 2000
+const (
+	// floorResult is how many bytes of a long result of the newest step stay when the target demands the least.
+	floorResult = 1000
+	// mediaStubTokens is about what the line takes that stands for a picture.
+	mediaStubTokens = 20
+)
 
 // fixed finds what no stage may take: the head, the person's newest message, what nobody has answered yet, open calls,
 // and what somebody pinned.
@@ -79,26 +83,22 @@ func (c *compaction) findHead() {
 	}
 }
 
-// floor adds up what is fixed, and the least of the newest step.
+// floor adds up what is fixed, and about the least of the newest step.
 func (c *compaction) floor() Floor {
 	f := Floor{Tools: c.base}
 	for u := range c.units {
-		n := 0
-		for _, i := range c.units[u].blocks {
-			n += c.size[i]
-		}
 		switch {
 		case c.units[u].system:
-			f.System += n
+			f.System += c.unitSize(u)
 		case c.units[u].open > 0 && c.pinned[u]:
-			f.OpenCalls += n
+			f.OpenCalls += c.leastOf(u)
 		case u == c.newest && c.tooLarge(u):
 			f.Newest += c.o.Window / 4
 		case u == c.newest:
-			f.Newest += n
+			f.Newest += c.unitSize(u)
 		case c.head[u] || c.pinned[u]:
-			f.Head += n
-		case u == c.last:
+			f.Head += c.leastOf(u)
+		case u == c.last && c.p.FillTarget: // other policies do not promise it
 			f.NewestUnit = c.leastOf(u)
 		}
 	}
@@ -106,13 +106,29 @@ func (c *compaction) floor() Floor {
 	return f
 }
 
-// leastOf is the size of a unit with its results and arguments cut.
+// leastOf is the size of a unit with its results and arguments cut, its media replaced, and without reasoning that a
+// change before it takes along. What is pinned is only that.
 func (c *compaction) leastOf(u int) int {
 	n := 0
 	for _, i := range c.units[u].blocks {
 		b, size := &c.t.Blocks[i], c.size[i]
-		if long := len(b.Text) + len(b.Args); !c.t.Can.NoStub && long > floorResult && (b.Kind == ToolResult || b.Kind == ToolCall) {
-			size = size * floorResult / long
+		long := len(b.Text) + len(b.Args)
+		switch {
+		case (c.t.Can.NoHead || c.t.Can.NoAnchor) && (c.head[u] || c.pinned[u]): // quoted, if need be
+			switch b.Kind {
+			case Media:
+				size = min(size, mediaStubTokens)
+			case Reasoning:
+				size = 0
+			}
+		case c.t.Can.NoStub:
+		case b.Kind == Reasoning && b.Bound && (i < c.loop || c.o.Thinking == ThinkingFree):
+			size = 0
+		case c.pinned[u] && c.units[u].open == 0:
+		case b.Kind == Media:
+			size = min(size, mediaStubTokens)
+		case long > floorResult && (b.Kind == ToolResult || b.Kind == ToolCall):
+			size = size * floorResult / 2 / long // cuts prefer the ends of lines
 		}
 		n += size
 	}

@@ -37,6 +37,8 @@ type SummaryRequest struct {
 	Tools   Tools
 	// Compactions is how many compactions the transcript has behind it, this one not counted.
 	Compactions int
+	// Original is where the agent can read what is dropped, "" if it cannot.
+	Original string
 }
 
 // SummaryText is a summary before it is sealed.
@@ -124,6 +126,8 @@ type Options struct {
 	KeepRecent int
 	// Compactions is how many compactions the transcript has behind it.
 	Compactions int
+	// Original is where the agent can read what is dropped: the path of its session file, say. Defaults to nowhere.
+	Original string
 	// Thinking says what the model demands of reasoning that is bound to the text before it.
 	Thinking ThinkingRule
 }

@@ -9,7 +9,7 @@ import (
 // A format that has no place for a head or for an anchor gets what must stay verbatim quoted at the top of the
 // summary. A quote tells its length, so that no text in it can end it, and the next compaction quotes it on.
 const (
-	quoteOpen  = "<verbatim bytes="
+	quoteOpen  = "Kept word for word:\n<verbatim bytes="
 	quoteClose = "</verbatim>\n\n"
 )
 

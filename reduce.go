@@ -38,11 +38,13 @@ func (c *compaction) reducible(tail int) []reach {
 	return out
 }
 
-// reduce makes what is kept shorter, step by step; if early is true, it stops once the target is met.
+// reduce makes what is kept shorter, step by step, and within a step the oldest first; if early is true, it stops once
+// the target is met.
 func (c *compaction) reduce(reaches []reach, early bool) {
 	if c.t.Can.NoStub {
 		return
 	}
+	c.early = early
 	steps := []struct {
 		on   bool
 		step func([]reach)
@@ -56,18 +58,19 @@ func (c *compaction) reduce(reaches []reach, early bool) {
 		{c.p.ArgsBytes > 0, c.cutArgs},
 	}
 	for _, s := range steps {
-		if early && c.total() <= c.goal {
-			return
-		}
 		if s.on {
 			s.step(reaches)
 		}
 	}
 }
 
-// eligible calls f for every block that is kept as it is, in units that may be reached that far.
+// eligible calls f for every block that is kept as it is, in units that may be reached that far, as long as there is
+// need.
 func (c *compaction) eligible(reaches []reach, least reach, f func(i int, b *Block)) {
 	for i := range c.t.Blocks {
+		if c.early && c.total() <= c.goal {
+			return
+		}
 		if reaches[c.unitOf[i]] >= least && c.plan.Marks[i].Action == Keep {
 			f(i, &c.t.Blocks[i])
 		}
@@ -170,11 +173,11 @@ func (c *compaction) identity(i int) string {
 		if path == "" {
 			return ""
 		}
-		key := "read\x00" + path
+		key := []string{"read", path}
 		for _, name := range spec.Range {
-			key += "\x00" + argument(call.Args, name)
+			key = append(key, argument(call.Args, name))
 		}
-		return key
+		return strings.Join(key, "\x00")
 	}
 	return ""
 }
@@ -282,7 +285,7 @@ func (c *compaction) repeatedErrors() map[int]bool {
 func errorShape(text string) string {
 	text = text[:textcut.Runes(text, 200)]
 	var out strings.Builder
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if out.Len() > 0 {
 			out.WriteByte(' ')
 		}

@@ -60,7 +60,7 @@ func (c *compaction) replace(ctx context.Context) error {
 		c.squeeze(func(u int) bool { return ch.keep[u] }, func() bool { return c.total() <= c.goal })
 	}
 	if !c.p.BestEffort && c.total() > c.goal {
-		c.refuse(fmt.Sprintf("with a summary it takes %d tokens at the least, and the target is %d", c.total(), c.o.Target))
+		c.refuse(fmt.Sprintf("with a line for what is left out it takes %d tokens at the least, and the target is %d", c.total(), c.o.Target))
 		return nil
 	}
 	return c.conclude(ctx, &ch)
@@ -320,12 +320,14 @@ func (c *compaction) verbatimTokens(ch choice) int {
 func (c *compaction) shed(ch *choice) {
 	for u := range c.units {
 		if c.total() <= c.goal {
-			break
+			return
 		}
 		if ch.keep[u] && ch.reach[u] == older {
 			ch.keep[u] = false
 			c.drop(u, "summarise", "the summary stands for it")
-			c.takeIn(*ch, c.room)
+			if c.summary == 0 {
+				c.takeIn(*ch, c.room)
+			}
 		}
 	}
 }
@@ -335,7 +337,7 @@ func (c *compaction) squeeze(of func(u int) bool, enough func() bool) {
 	if c.t.Can.NoStub {
 		return
 	}
-	for limit := 256 << 10; limit >= floorResult/2 && !enough(); limit /= 2 {
+	for limit := 256 << 10; limit >= floorResult && !enough(); limit /= 2 {
 		for i := range c.t.Blocks {
 			b := &c.t.Blocks[i]
 			u := c.unitOf[i]
@@ -377,7 +379,7 @@ func (c *compaction) conclude(ctx context.Context, ch *choice) error {
 	var dropped []int
 	if ch != nil {
 		for i := range c.t.Blocks {
-			if u := c.unitOf[i]; !ch.keep[u] && !c.units[u].summary {
+			if u := c.unitOf[i]; !ch.keep[u] && !c.units[u].summary && !slices.Contains(ch.quotes, u) {
 				dropped = append(dropped, i)
 			}
 		}
@@ -389,7 +391,7 @@ func (c *compaction) conclude(ctx context.Context, ch *choice) error {
 	}
 	c.summary = 0
 	switch {
-	case len(dropped) > 0:
+	case len(dropped) > 0 || ch != nil && len(ch.quotes) > 0:
 		c.report.Outcome = Summarised
 		if ok, err := c.summarise(ctx, *ch, dropped); err != nil || !ok {
 			return err
@@ -468,15 +470,15 @@ func (c *compaction) summarise(ctx context.Context, ch choice, dropped []int) (b
 	}
 
 	summary := SummaryText{Body: c.marker(dropped), Kind: "marker"}
-	if c.o.Summarizer != nil {
+	if c.o.Summarizer != nil && len(dropped) > 0 {
 		kept := make([]bool, len(c.t.Blocks))
 		for i := range kept {
-			kept[i] = c.plan.Kept(i)
+			kept[i] = c.plan.Kept(i) || slices.Contains(ch.quotes, c.unitOf[i])
 		}
 		var err error
 		summary, err = c.o.Summarizer.Summarize(ctx, SummaryRequest{
 			Transcript: c.t, Dropped: dropped, Kept: kept, Previous: previous, Tokens: max(0, c.room-sealTokens),
-			Counter: c.o.Counter, Tools: c.o.Tools, Compactions: c.o.Compactions,
+			Counter: c.o.Counter, Tools: c.o.Tools, Compactions: c.o.Compactions, Original: c.o.Original,
 		})
 		if ctx.Err() != nil {
 			return false, ctx.Err()
@@ -591,7 +593,9 @@ func (c *compaction) dropOneByOne(ctx context.Context, failed string) error {
 		}
 		ch.keep[u] = false
 		c.drop(u, "drop", "the oldest that may go")
-		c.takeIn(ch, markerTokens)
+		if c.summary == 0 {
+			c.takeIn(ch, markerTokens)
+		}
 	}
 	c.dropBoundReasoning()
 	o := c.o.Summarizer

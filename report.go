@@ -36,7 +36,7 @@ type Floor struct {
 	Tokens     int `json:"tokens"`
 	System     int `json:"system"`
 	Tools      int `json:"tools"`
-	Head       int `json:"head"`
+	Head       int `json:"head"`   // the head, and what is pinned
 	Newest     int `json:"newest"` // the person's newest message
 	OpenCalls  int `json:"open_calls"`
 	NewestUnit int `json:"newest_unit"`

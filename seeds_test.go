@@ -133,11 +133,9 @@ func compact(t *testing.T, tr *pemmican.Transcript, o pemmican.Options) (*pemmic
 	return plan.Result(tr), plan, report
 }
 
-func policy(p pemmican.Policy) *pemmican.Policy { return &p }
-
 // prune is preset prune with the two paths that the rows speak of.
 func prune(summarizer pemmican.Summarizer, target int) pemmican.Options {
-	return pemmican.Options{Policy: policy(preset.Prune()), Target: target, Counter: ascii35{}, Summarizer: summarizer}
+	return pemmican.Options{Policy: new(preset.Prune()), Target: target, Counter: ascii35{}, Summarizer: summarizer}
 }
 
 func TestO1toO8(t *testing.T) {

@@ -148,8 +148,9 @@ func (c *compaction) verifySummary() error {
 
 func (c *compaction) verifyCapabilities() error {
 	can := c.t.Can
-	before := false // something that is no system text stands before the summary, or apart from the tail
-	hole := false   // something was dropped behind something kept
+	before := false // something that is no system text stands before the summary
+	behind := false // something is kept behind the gap
+	hole := false   // something was dropped behind that
 	for i := range c.t.Blocks {
 		if c.t.message(i).Role == System {
 			continue
@@ -159,9 +160,11 @@ func (c *compaction) verifyCapabilities() error {
 		switch {
 		case can.NoStub && (c.plan.Marks[i].Action == Stub || partly):
 			return fmt.Errorf("block %d is changed, which this format cannot express", i)
-		case kept && c.plan.Summary != "" && i < c.plan.Gap:
+		case kept && i >= c.plan.Gap:
+			behind = true
+		case kept && c.plan.Summary != "":
 			before = true
-		case !kept && i >= c.plan.Gap && c.anyKept(i):
+		case !kept && behind:
 			hole = true
 		}
 	}
@@ -174,16 +177,6 @@ func (c *compaction) verifyCapabilities() error {
 		return errors.New("this format records no change without a summary")
 	}
 	return nil
-}
-
-// anyKept reports whether something that is no system text is kept before block i, from the gap on.
-func (c *compaction) anyKept(i int) bool {
-	for k := max(0, c.plan.Gap); k < i; k++ {
-		if c.plan.Kept(k) && c.t.message(k).Role != System {
-			return true
-		}
-	}
-	return false
 }
 
 func (c *compaction) verifyThinking() error {

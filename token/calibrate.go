@@ -31,9 +31,9 @@ const (
 	dropShare  = 0.75
 	dropTokens = 4_000
 
-	// overheadPlausible is an overhead, in tokens, that is believed without question: agents come with 2,000 to
-	// 25,000.
-	overheadPlausible = 32_000
+	// overheadPlausible is an overhead, in tokens, that is believed even behind a summary: agents with many tools
+	// were seen to come with 65,000.
+	overheadPlausible = 100_000
 )
 
 // point is one reported size: tokens counted up to there, media apart, and tokens reported, media apart.
@@ -43,9 +43,9 @@ type point struct{ counted, reported float64 }
 // (Message.Usage), each against the sum of the blocks up to there. A nil counter is an Estimator; one with a ratio of
 // its own is taken as it counts.
 //
-// A size that was reported before a compaction tells of text that is no longer in t, so only what follows the last
-// sharp drop counts, and where t holds a summary a fit that leaves most of the context unexplained is refused as
-// unknown. Few points, or little growth between them, give a ratio of 1 and the median of what is left over; many give
+// A size that was reported before a compaction tells of text that is no longer in t: formats leave it out
+// (Message.Usage), and of what they do not know only what follows the last sharp drop counts, and a fit behind a summary
+// that leaves most of the context unexplained is refused as unknown. Few points, or little growth between them, give a ratio of 1 and the median of what is left over; many give
 // a robust line. Time is linear in t.
 func Calibrate(t *pemmican.Transcript, c pemmican.Counter) Calibration {
 	unknown := Calibration{Overhead: pemmican.Overhead{Source: "unknown"}, Ratio: 1}

@@ -80,7 +80,7 @@ func newWriter(d *Doc, plan *pemmican.Plan) *writer {
 		return w
 	}
 	for _, key := range []string{"userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "slug"} {
-		if v, ok := jsonspan.Get(d.data, d.lines[d.leaf].span, key); ok {
+		if v, ok := d.index.Get(d.data, d.lines[d.leaf].span, key); ok {
 			w.envelope = fmt.Appendf(w.envelope, `,"%s":%s`, key, oneLine(v.Of(d.data)))
 		}
 	}
@@ -291,14 +291,14 @@ func (w *writer) copied(e *entry, first, end int) error {
 	}
 	if len(dropped) > 0 {
 		var gone []bool
-		for v := range jsonspan.Elements(d.data, l.content) {
+		for v := range d.index.Elements(d.data, l.content) {
 			gone = append(gone, dropped[v.Start])
 		}
 		edits = append(edits, jsonspan.RemoveElements(d.data, l.content, func(i int) bool { return gone[i] })...)
 	}
 	if resultTouched {
 		var keys []bool
-		for k := range jsonspan.Members(d.data, l.span) {
+		for k := range d.index.Members(d.data, l.span) {
 			keys = append(keys, string(d.key(k)) == "toolUseResult")
 		}
 		edits = append(edits, jsonspan.RemoveElements(d.data, l.span, func(i int) bool { return keys[i] })...)
@@ -339,7 +339,7 @@ func (w *writer) result(edits *[]jsonspan.Edit, i, end int, marks func(int) pemm
 		parts = append(parts, textElement(text))
 	}
 	k := i + 1
-	for v := range jsonspan.Elements(d.data, content) {
+	for v := range d.index.Elements(d.data, content) {
 		if k < end && d.origins[k].part == v {
 			switch mark := marks(k); mark.Action {
 			case pemmican.Keep:
@@ -367,12 +367,12 @@ func (w *writer) cannotStub(i int) error {
 
 // set returns the edit that gives a member of an object a value, at its end if it has no such member.
 func (d *Doc) set(object jsonspan.Span, key string, value []byte) jsonspan.Edit {
-	if v, ok := jsonspan.Get(d.data, object, key); ok {
+	if v, ok := d.index.Get(d.data, object, key); ok {
 		return jsonspan.Edit{Span: v, New: value}
 	}
 	at := object.End - 1
 	comma := ""
-	for range jsonspan.Members(d.data, object) {
+	for range d.index.Members(d.data, object) {
 		comma = ","
 		break
 	}
@@ -460,7 +460,7 @@ func (d *Doc) Undo() (int, error) {
 		if l.kind != kindBoundary {
 			continue
 		}
-		mark, ok := jsonspan.Get(d.data, l.compact, markName)
+		mark, ok := d.index.Get(d.data, l.compact, markName)
 		if !ok {
 			break
 		}

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/pemmican-dev/pemmican"
-	"github.com/pemmican-dev/pemmican/format/internal/picture"
 	"github.com/pemmican-dev/pemmican/internal/jsonspan"
+	"github.com/pemmican-dev/pemmican/internal/picture"
 )
 
 // blocks returns what line i brings to the next request, results first; nothing for most kinds of lines.
@@ -20,7 +20,7 @@ func (d *Doc) blocks(i int) []block {
 			return []block{{Block: pemmican.Block{Text: text}}}
 		}
 		var blocks []block
-		for v := range jsonspan.Elements(d.data, l.content) {
+		for v := range d.index.Elements(d.data, l.content) {
 			blocks = append(blocks, d.assistantBlock(v))
 		}
 		return blocks
@@ -43,7 +43,7 @@ type fields struct {
 
 func (d *Doc) fields(v jsonspan.Span) fields {
 	var f fields
-	for k, v := range jsonspan.Members(d.data, v) {
+	for k, v := range d.index.Members(d.data, v) {
 		switch string(d.key(k)) {
 		case "type":
 			f.typ = v
@@ -103,7 +103,7 @@ func (d *Doc) userBlocks(content jsonspan.Span, summary bool) []block {
 		return []block{{Block: textBlock(text, summary)}}
 	}
 	var results, rest []block
-	for v := range jsonspan.Elements(d.data, content) {
+	for v := range d.index.Elements(d.data, content) {
 		f := d.fields(v)
 		at := origin{element: v}
 		switch {
@@ -136,7 +136,7 @@ func (d *Doc) resultBlocks(v jsonspan.Span, f fields) []block {
 		return []block{result}
 	}
 	blocks := []block{result}
-	for p := range jsonspan.Elements(d.data, f.content) {
+	for p := range d.index.Elements(d.data, f.content) {
 		pf := d.fields(p)
 		if d.is(pf.typ, "text") {
 			blocks[0].Text = joinText(blocks[0].Text, d.str(pf.text))
@@ -165,7 +165,7 @@ func (d *Doc) mediaBlock(v jsonspan.Span, f fields) pemmican.Block {
 		return b
 	}
 	b.Media.Name = d.str(f.title)
-	for k, v := range jsonspan.Members(d.data, f.source) {
+	for k, v := range d.index.Members(d.data, f.source) {
 		switch string(d.key(k)) {
 		case "media_type":
 			b.Media.Type = d.str(v)
@@ -187,7 +187,7 @@ func (d *Doc) mediaBlock(v jsonspan.Span, f fields) pemmican.Block {
 // here that itself stands for it.
 func (d *Doc) attachmentBlocks(l *line) []block {
 	var blocks []block
-	if prompt, ok := jsonspan.Get(d.data, l.attachment, "prompt"); ok && d.is(d.member(l.attachment, "type"), "queued_command") {
+	if prompt, ok := d.index.Get(d.data, l.attachment, "prompt"); ok && d.is(d.member(l.attachment, "type"), "queued_command") {
 		for _, b := range d.userBlocks(prompt, false) {
 			if b.Kind != pemmican.ToolResult && b.CallID == "" {
 				blocks = append(blocks, b)
@@ -196,7 +196,7 @@ func (d *Doc) attachmentBlocks(l *line) []block {
 		return blocks
 	}
 	if !l.rendered.Empty() {
-		for v := range jsonspan.Elements(d.data, l.rendered) {
+		for v := range d.index.Elements(d.data, l.rendered) {
 			content := d.member(v, "content")
 			if text, ok := jsonspan.String(d.data, content); ok {
 				blocks = append(blocks, block{Block: textBlock(text, false)})
@@ -222,12 +222,12 @@ func (d *Doc) attached(v jsonspan.Span, depth int) string {
 		return s
 	}
 	text := ""
-	for e := range jsonspan.Elements(d.data, v) {
+	for e := range d.index.Elements(d.data, v) {
 		if s, ok := jsonspan.String(d.data, e); ok {
 			text = joinText(text, s)
 		}
 	}
-	for k, v := range jsonspan.Members(d.data, v) {
+	for k, v := range d.index.Members(d.data, v) {
 		switch string(d.key(k)) {
 		case "content", "file", "snippet", "text":
 			text = joinText(text, d.attached(v, depth-1))
@@ -253,6 +253,6 @@ func (d *Doc) fromPerson(attachment jsonspan.Span) bool {
 }
 
 func (d *Doc) member(object jsonspan.Span, key string) jsonspan.Span {
-	v, _ := jsonspan.Get(d.data, object, key)
+	v, _ := d.index.Get(d.data, object, key)
 	return v
 }

@@ -184,9 +184,9 @@ func (d *Doc) groups(chain []int) (groups []group, groupOf map[int]int) {
 // ids returns a member of each block of a type in the content of line i.
 func (d *Doc) ids(i int, typ, key string) []string {
 	var ids []string
-	for v := range jsonspan.Elements(d.data, d.lines[i].content) {
+	for v := range d.index.Elements(d.data, d.lines[i].content) {
 		var t, id jsonspan.Span
-		for k, v := range jsonspan.Members(d.data, v) {
+		for k, v := range d.index.Members(d.data, v) {
 			switch name := d.key(k); {
 			case string(name) == "type":
 				t = v
@@ -298,7 +298,7 @@ func (d *Doc) extendMessage(blocks []block) {
 func (d *Doc) usage(v jsonspan.Span) int {
 	const most = 1 << 40 // so that the sum of nonsense does not overflow
 	sum := int64(0)
-	for k, v := range jsonspan.Members(d.data, v) {
+	for k, v := range d.index.Members(d.data, v) {
 		switch string(d.key(k)) {
 		case "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens":
 			if n, ok := jsonspan.Int(d.data, v); ok && n > 0 {
@@ -426,7 +426,7 @@ func (d *Doc) said(i int) []string {
 	switch l.kind {
 	case kindUser:
 	case kindAttachment:
-		content, _ = jsonspan.Get(d.data, l.attachment, "prompt")
+		content, _ = d.index.Get(d.data, l.attachment, "prompt")
 	default:
 		return nil
 	}
@@ -449,15 +449,15 @@ func (d *Doc) system() []block {
 			return nil
 		}
 		d.tr.HasSystem = true
-		if tools, ok := jsonspan.Get(d.data, shape, "tools"); ok {
+		if tools, ok := d.index.Get(d.data, shape, "tools"); ok {
 			d.tr.Tools = string(tools.Of(d.data))
 		}
-		system, _ := jsonspan.Get(d.data, shape, "system")
+		system, _ := d.index.Get(d.data, shape, "system")
 		if text, ok := jsonspan.String(d.data, system); ok {
 			return []block{{Block: pemmican.Block{Text: text}}}
 		}
 		var blocks []block
-		for v := range jsonspan.Elements(d.data, system) {
+		for v := range d.index.Elements(d.data, system) {
 			blocks = append(blocks, block{Block: pemmican.Block{Text: d.text(v, "text")}})
 		}
 		return blocks

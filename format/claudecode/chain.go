@@ -157,7 +157,7 @@ func (d *Doc) soonAfter(before, i int) bool {
 // lists reports whether a boundary names lines, found or not.
 func (d *Doc) lists(boundary int) bool {
 	ids, _ := jsonspan.Lookup(d.data, d.lines[boundary].compact, "preservedMessages", "uuids")
-	for range jsonspan.Elements(d.data, ids) {
+	for range d.index.Elements(d.data, ids) {
 		return true
 	}
 	return false
@@ -174,14 +174,14 @@ func (d *Doc) listed(boundary int) (list []int, anchor int) {
 		i, ok := d.byID[d.text(object, key)]
 		return i, ok
 	}
-	if messages, ok := jsonspan.Get(d.data, meta, "preservedMessages"); ok {
+	if messages, ok := d.index.Get(d.data, meta, "preservedMessages"); ok {
 		anchor, ok := find(messages, "anchorUuid")
 		if !ok {
 			return nil, -1
 		}
-		ids, _ := jsonspan.Get(d.data, messages, "uuids")
+		ids, _ := d.index.Get(d.data, messages, "uuids")
 		seen := map[int]bool{anchor: true}
-		for v := range jsonspan.Elements(d.data, ids) {
+		for v := range d.index.Elements(d.data, ids) {
 			id, _ := jsonspan.String(d.data, v)
 			i, ok := d.byID[id]
 			if !ok || seen[i] {
@@ -193,7 +193,7 @@ func (d *Doc) listed(boundary int) (list []int, anchor int) {
 		return list, anchor
 	}
 	// Versions before the list knew only a run of lines.
-	segment, ok := jsonspan.Get(d.data, meta, "preservedSegment")
+	segment, ok := d.index.Get(d.data, meta, "preservedSegment")
 	if !ok {
 		return nil, -1
 	}

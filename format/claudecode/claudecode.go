@@ -30,6 +30,7 @@ const Name = "claude-code"
 // Doc is a decoded session file.
 type Doc struct {
 	data  []byte
+	index jsonspan.Index
 	lines []line // every line with a uuid, in file order
 	byID  map[string]int
 	queue []queueOp
@@ -143,7 +144,7 @@ func (d *Doc) Info() format.Info {
 
 // text returns a member of an object that is a string, "" if it is not there or is something else.
 func (d *Doc) text(object jsonspan.Span, key string) string {
-	v, ok := jsonspan.Get(d.data, object, key)
+	v, ok := d.index.Get(d.data, object, key)
 	if !ok {
 		return ""
 	}

@@ -58,7 +58,7 @@ type summaryLine struct{ leaf, text string }
 // read finds the lines. Its error tells that this is no session file.
 func (d *Doc) read() error {
 	known := false
-	for item := range jsonspan.Values(d.data) {
+	for item := range d.index.Values(d.data) {
 		if item.Err != nil {
 			d.bad = append(d.bad, item.Line)
 			if errors.Is(item.Err, jsonspan.ErrTruncated) {
@@ -97,7 +97,7 @@ func (d *Doc) readLine(item jsonspan.Item) (known bool) {
 	l := line{span: item.Span, no: item.Line}
 	var typ, sub, session string
 	var message, content, leaf, title, summary, operation, id, shapeHash, shape jsonspan.Span
-	for k, v := range jsonspan.Members(d.data, item.Span) {
+	for k, v := range d.index.Members(d.data, item.Span) {
 		switch string(d.key(k)) {
 		case "type":
 			typ = d.str(v)
@@ -207,7 +207,7 @@ func (d *Doc) readLine(item jsonspan.Item) (known bool) {
 }
 
 func (d *Doc) readMessage(l *line, message jsonspan.Span) {
-	for k, v := range jsonspan.Members(d.data, message) {
+	for k, v := range d.index.Members(d.data, message) {
 		switch string(d.key(k)) {
 		case "id":
 			l.message = d.str(v)

@@ -55,5 +55,9 @@ func Decode(data []byte, name string) (format.Document, error) {
 	if len(data) == 0 {
 		return nil, &format.Error{Msg: "the input is empty", Err: format.ErrUnknownFormat}
 	}
-	return nil, &format.Error{Msg: "this is no transcript of a known format", Mend: "name it with --format if you know better: " + strings.Join(Names(), ", "), Err: format.ErrUnknownFormat}
+	return nil, &format.Error{
+		Msg:  "this is no transcript of a known format",
+		Mend: "name it with --format if you know better: " + strings.Join(Names(), ", "),
+		Err:  format.ErrUnknownFormat,
+	}
 }

@@ -167,7 +167,7 @@ func (d *Doc) newWriter(plan *pemmican.Plan) *writer {
 	w := &writer{d: d, plan: plan, ids: map[string]bool{}, timestamp: []byte(`"1970-01-01T00:00:00.000Z"`)}
 	h.Sum(w.seed[:0])
 	for i := len(d.entries) - 1; i >= 0; i-- {
-		if v, ok := jsonspan.Get(d.data, d.entries[i].span, "timestamp"); ok && jsonspan.KindAt(d.data, v) == jsonspan.KindString {
+		if v, ok := d.index.Get(d.data, d.entries[i].span, "timestamp"); ok && jsonspan.KindAt(d.data, v) == jsonspan.KindString {
 			w.timestamp = v.Of(d.data)
 			break
 		}
@@ -252,7 +252,7 @@ func (w *writer) replacement(m int) ([]byte, error) {
 		} else if s, ok := jsonspan.String(d.data, d.content[m]); ok {
 			text(s)
 		} else {
-			for v := range jsonspan.Elements(d.data, d.content[m]) {
+			for v := range d.index.Elements(d.data, d.content[m]) {
 				if d.readPart(v).kind == "text" {
 					parts = append(parts, v.Of(d.data))
 				}
@@ -303,7 +303,7 @@ func (d *Doc) withArguments(call jsonspan.Span, args string) ([]byte, error) {
 		value = b.Bytes()
 	}
 	edit := jsonspan.Edit{Span: jsonspan.Span{Start: call.End - 1, End: call.End - 1}, New: append([]byte(`,"arguments":`), value...)}
-	if v, ok := jsonspan.Get(d.data, call, "arguments"); ok {
+	if v, ok := d.index.Get(d.data, call, "arguments"); ok {
 		edit = jsonspan.Edit{Span: v, New: value}
 	}
 	out := append([]byte(nil), d.data[call.Start:edit.Start]...)
@@ -395,7 +395,7 @@ func (d *Doc) Undo() (int, error) {
 		var ok bool
 		switch {
 		case e.kind == kindCustom && d.text(e.span, "customType") == markName:
-			mark, ok = jsonspan.Get(d.data, e.span, "data")
+			mark, ok = d.index.Get(d.data, e.span, "data")
 		case e.kind == kindCompaction && d.version == 1:
 			mark, ok = jsonspan.Lookup(d.data, e.span, "details", markName)
 		case e.kind == kindEdit || e.kind == kindCompaction:
@@ -404,7 +404,7 @@ func (d *Doc) Undo() (int, error) {
 		if !ok {
 			break
 		}
-		v, _ := jsonspan.Get(d.data, mark, "before")
+		v, _ := d.index.Get(d.data, mark, "before")
 		before, ok := jsonspan.Int(d.data, v)
 		if !ok || before <= 0 || before > int64(e.span.Start) || len(bytes.TrimSpace(d.data[before:e.span.Start])) > 0 {
 			break

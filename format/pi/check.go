@@ -162,7 +162,7 @@ func (c *checker) calls() {
 func (c *checker) arguments(i int) {
 	d, b := c.d, &c.d.tr.Blocks[i]
 	line := c.line(b.Message)
-	v, _ := jsonspan.Get(d.data, d.parts[i], "arguments")
+	v, _ := d.index.Get(d.data, d.parts[i], "arguments")
 	if jsonspan.KindAt(d.data, v) != jsonspan.KindObject {
 		args := "{}"
 		if s, err := jsonspan.Scan([]byte(b.Args), 0); err == nil && jsonspan.KindAt([]byte(b.Args), s) == jsonspan.KindObject && s.End == len(b.Args) {

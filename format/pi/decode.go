@@ -1,12 +1,13 @@
 package pi
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/pemmican-dev/pemmican"
-	"github.com/pemmican-dev/pemmican/format/internal/picture"
 	"github.com/pemmican-dev/pemmican/internal/jsonspan"
+	"github.com/pemmican-dev/pemmican/internal/picture"
 )
 
 // build makes the live transcript from the path.
@@ -34,6 +35,11 @@ func (d *Doc) build() {
 				block{Block: pemmican.Block{Kind: pemmican.Summary, Text: d.text(d.entries[i].span, "summary")}})
 		}
 	}
+	// A message has one or two blocks as a rule.
+	live := len(d.path) - start
+	d.tr.Messages = slices.Grow(d.tr.Messages, live)
+	d.tr.Blocks = slices.Grow(d.tr.Blocks, live+live/2)
+	d.parts = slices.Grow(d.parts, live+live/2)
 	for p := start; p < len(d.path); p++ {
 		i := d.path[p]
 		e := &d.entries[i]
@@ -49,13 +55,13 @@ func (d *Doc) build() {
 		}
 		content := e.content
 		if e.kind == kindCustomMessage {
-			content, _ = jsonspan.Get(d.data, e.span, "content")
+			content, _ = d.index.Get(d.data, e.span, "content")
 		}
 		if edit, ok := edits[i]; ok {
 			if d.isNull(edit) {
 				continue
 			}
-			content, _ = jsonspan.Get(d.data, edit, "content")
+			content, _ = d.index.Get(d.data, edit, "content")
 		}
 		before := len(d.tr.Messages)
 		d.emit(i, content)
@@ -68,6 +74,7 @@ func (d *Doc) build() {
 			d.tr.Model = d.text(e.message, "model")
 		}
 	}
+	d.blocks = nil
 }
 
 // liveEdits returns for each entry the replacement that the last context_edit on the path gives it. An edit of a target
@@ -82,7 +89,7 @@ func (d *Doc) liveEdits() map[int]jsonspan.Span {
 		if e.kind != kindEdit {
 			continue
 		}
-		replacement, ok := jsonspan.Get(d.data, e.span, "replacement")
+		replacement, ok := d.index.Get(d.data, e.span, "replacement")
 		if target, known := d.byID[d.text(e.span, "targetId")]; known && ok {
 			edits[target] = replacement
 		}
@@ -169,14 +176,14 @@ func (d *Doc) add(src int, content jsonspan.Span, role pemmican.Role, author pem
 // userBlocks reads the content of a message in the user role: a string, or text and image parts. Null content is none.
 // Empty text is left out, as it is on the wire.
 func (d *Doc) userBlocks(content jsonspan.Span) []block {
-	var out []block
+	out := d.blocks[:0]
 	if s, ok := jsonspan.String(d.data, content); ok {
 		if s != "" {
 			out = append(out, block{pemmican.Block{Text: s}, content})
 		}
 		return out
 	}
-	for part := range jsonspan.Elements(d.data, content) {
+	for part := range d.index.Elements(d.data, content) {
 		p := d.readPart(part)
 		switch p.kind {
 		case "text":
@@ -189,19 +196,20 @@ func (d *Doc) userBlocks(content jsonspan.Span) []block {
 			out = append(out, block{pemmican.Block{Kind: pemmican.Opaque, Bytes: part.End - part.Start}, part})
 		}
 	}
+	d.blocks = out
 	return out
 }
 
 // assistantBlocks reads an answer. Text of only whitespace is left out, as pi does (observed).
 func (d *Doc) assistantBlocks(content jsonspan.Span) []block {
-	var out []block
+	out := d.blocks[:0]
 	if s, ok := jsonspan.String(d.data, content); ok {
 		if strings.TrimSpace(s) != "" {
 			out = append(out, block{pemmican.Block{Text: s}, content})
 		}
 		return out
 	}
-	for part := range jsonspan.Elements(d.data, content) {
+	for part := range d.index.Elements(d.data, content) {
 		p := d.readPart(part)
 		switch p.kind {
 		case "text":
@@ -230,6 +238,7 @@ func (d *Doc) assistantBlocks(content jsonspan.Span) []block {
 			out = append(out, block{pemmican.Block{Kind: pemmican.Opaque, Bytes: part.End - part.Start}, part})
 		}
 	}
+	d.blocks = out
 	return out
 }
 
@@ -246,19 +255,12 @@ func isSignature(s string) bool {
 // resultBlocks reads a result: its text parts joined, and then its images, as blocks of their own.
 func (d *Doc) resultBlocks(e *entry, content jsonspan.Span) []block {
 	result := pemmican.Block{Kind: pemmican.ToolResult}
-	for k, val := range jsonspan.Members(d.data, e.message) {
-		switch string(d.key(k)) {
-		case "toolCallId":
-			result.CallID, _ = jsonspan.String(d.data, val)
-		case "toolName":
-			result.Tool, _ = jsonspan.String(d.data, val)
-		case "isError":
-			result.Error, _ = jsonspan.Bool(d.data, val)
-		}
-	}
-	out := []block{{result, jsonspan.Span{}}}
+	result.CallID, _ = jsonspan.String(d.data, e.callID)
+	result.Tool, _ = jsonspan.String(d.data, e.tool)
+	result.Error, _ = jsonspan.Bool(d.data, e.isError)
+	out := append(d.blocks[:0], block{Block: result})
 	result.Text, _ = jsonspan.String(d.data, content)
-	for part := range jsonspan.Elements(d.data, content) {
+	for part := range d.index.Elements(d.data, content) {
 		p := d.readPart(part)
 		switch p.kind {
 		case "text":
@@ -273,6 +275,7 @@ func (d *Doc) resultBlocks(e *entry, content jsonspan.Span) []block {
 		}
 	}
 	out[0].Text = result.Text
+	d.blocks = out
 	return out
 }
 
@@ -293,17 +296,17 @@ type part struct {
 
 func (d *Doc) readPart(v jsonspan.Span) part {
 	var p part
-	for k, val := range jsonspan.Members(d.data, v) {
-		switch string(d.key(k)) {
+	for k, val := range d.index.Members(d.data, v) {
+		switch string(d.word(k)) {
 		case "type":
-			switch {
-			case jsonspan.Equal(d.data, val, "text"):
+			switch string(d.word(val)) {
+			case "text":
 				p.kind = "text"
-			case jsonspan.Equal(d.data, val, "thinking"):
+			case "thinking":
 				p.kind = "thinking"
-			case jsonspan.Equal(d.data, val, "toolCall"):
+			case "toolCall":
 				p.kind = "toolCall"
-			case jsonspan.Equal(d.data, val, "image"):
+			case "image":
 				p.kind = "image"
 			default:
 				p.kind = ""
@@ -346,8 +349,8 @@ func (d *Doc) bashText(message jsonspan.Span) string {
 	var command, output, full string
 	var exit int64
 	var cancelled, truncated, excluded bool
-	for k, val := range jsonspan.Members(d.data, message) {
-		switch string(d.key(k)) {
+	for k, val := range d.index.Members(d.data, message) {
+		switch string(d.word(k)) {
 		case "command":
 			command, _ = jsonspan.String(d.data, val)
 		case "output":
@@ -388,16 +391,17 @@ func (d *Doc) bashText(message jsonspan.Span) string {
 // usage is the size of the context that an answer reports: the total, or if there is none the sum of its parts.
 func (d *Doc) usage(v jsonspan.Span) int {
 	var total, sum int64
-	for k, val := range jsonspan.Members(d.data, v) {
-		n, _ := jsonspan.Int(d.data, val)
-		if n < 0 || n > maxTokens {
-			continue
-		}
-		switch string(d.key(k)) {
-		case "totalTokens":
-			total = n
-		case "input", "output", "cacheRead", "cacheWrite":
-			sum += n
+	for k, val := range d.index.Members(d.data, v) {
+		switch name := d.word(k); string(name) {
+		case "totalTokens", "input", "output", "cacheRead", "cacheWrite":
+			n, _ := jsonspan.Int(d.data, val)
+			switch {
+			case n < 0 || n > maxTokens:
+			case string(name) == "totalTokens":
+				total = n
+			default:
+				sum += n
+			}
 		}
 	}
 	if total > 0 {
@@ -422,7 +426,7 @@ func (d *Doc) systemText() (text, tools string) {
 		case e.role == roleSystem:
 			s.apply(d, e.message)
 		case e.kind == kindCompaction:
-			if m, ok := jsonspan.Get(d.data, e.span, "systemMessage"); ok && jsonspan.KindAt(d.data, m) == jsonspan.KindObject {
+			if m, ok := d.index.Get(d.data, e.span, "systemMessage"); ok && jsonspan.KindAt(d.data, m) == jsonspan.KindObject {
 				s = systemState{}
 				s.apply(d, m)
 			}
@@ -448,8 +452,8 @@ type systemState struct {
 }
 
 func (s *systemState) apply(d *Doc, message jsonspan.Span) {
-	for k, val := range jsonspan.Members(d.data, message) {
-		switch string(d.key(k)) {
+	for k, val := range d.index.Members(d.data, message) {
+		switch string(d.word(k)) {
 		case "content":
 			for _, b := range d.userBlocks(val) {
 				if b.Kind == pemmican.Text {
@@ -457,16 +461,16 @@ func (s *systemState) apply(d *Doc, message jsonspan.Span) {
 				}
 			}
 		case "sections":
-			for name, section := range jsonspan.Members(d.data, val) {
+			for name, section := range d.index.Members(d.data, val) {
 				text, _ := jsonspan.String(d.data, section)
-				s.sections.set(string(d.key(name)), text)
+				s.sections.set(string(d.word(name)), text)
 			}
 		case "toolsAdded":
-			for tool := range jsonspan.Elements(d.data, val) {
+			for tool := range d.index.Elements(d.data, val) {
 				s.tools.set(d.text(tool, "name"), string(tool.Of(d.data)))
 			}
 		case "toolsRemoved":
-			for tool := range jsonspan.Elements(d.data, val) {
+			for tool := range d.index.Elements(d.data, val) {
 				name, ok := jsonspan.String(d.data, tool)
 				if !ok {
 					name = d.text(tool, "name")

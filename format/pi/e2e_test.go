@@ -101,26 +101,8 @@ func (l *live) resume(data []byte, want *pemmican.Transcript, args ...string) {
 // rendered is how pi sends a transcript to an API like OpenAI's Chat Completions.
 func rendered(tr *pemmican.Transcript) []string {
 	var out []string
-	for _, m := range tr.Messages {
-		msg := pitest.Message{Role: m.Role.String()}
-		var texts []string
-		for _, b := range tr.Blocks[m.First:m.End] {
-			switch b.Kind {
-			case pemmican.Summary:
-				texts = append(texts, "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"+b.Text+"\n</summary>")
-			case pemmican.ToolCall:
-				msg.Calls = append(msg.Calls, b.CallID+" "+b.Tool+" "+b.Args)
-			case pemmican.ToolResult:
-				msg.CallID = b.CallID
-				texts = append(texts, b.Text)
-			default:
-				texts = append(texts, b.Text)
-			}
-		}
-		msg.Text = strings.Join(texts, "\n")
-		if m.Role != pemmican.System {
-			out = append(out, msg.String())
-		}
+	for _, m := range pitest.Sent(tr) {
+		out = append(out, m.String())
 	}
 	return out
 }

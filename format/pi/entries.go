@@ -78,14 +78,18 @@ type entry struct {
 	failed  bool // it ended with an error or was aborted: pi never sends it again (observed)
 	usage   jsonspan.Span
 	recent  bool // it has a member that only pi 1.1 and newer write
+
+	// Of a result: the id and the name of its call, and whether that failed.
+	callID, tool, isError jsonspan.Span
 }
 
 var errTwoValues = errors.New("more than one value")
 
 // read splits the file into entries.
 func (d *Doc) read() error {
+	d.entries = make([]entry, 0, len(d.data)/2048+1) // about as long as lines are
 	for n, line := range lines(d.data) {
-		v, err := lineValue(d.data, line)
+		v, err := lineValue(d.data, line, &d.index)
 		if err != nil {
 			why := "it is no JSON"
 			switch {
@@ -110,7 +114,7 @@ func (d *Doc) read() error {
 			Mend: "give a file from ~/.pi/agent/sessions", Err: format.ErrUnknownFormat}
 	}
 	d.version = 1
-	if v, ok := jsonspan.Get(d.data, d.entries[0].span, "version"); ok {
+	if v, ok := d.index.Get(d.data, d.entries[0].span, "version"); ok {
 		if n, ok := jsonspan.Int(d.data, v); ok && n > 1 {
 			d.version = int(min(n, 3))
 		}
@@ -127,11 +131,10 @@ func (d *Doc) read() error {
 // parse reads the members of a line that every later step needs. Of duplicate members the last counts, as in JavaScript.
 func (d *Doc) parse(v jsonspan.Span, line int) entry {
 	e := entry{span: v, line: line}
-	for k, val := range jsonspan.Members(d.data, v) {
-		switch string(d.key(k)) {
+	for k, val := range d.index.Members(d.data, v) {
+		switch string(d.word(k)) {
 		case "type":
-			s, _ := jsonspan.String(d.data, val)
-			e.kind = entryKinds[s]
+			e.kind = entryKinds[string(d.word(val))]
 		case "id":
 			e.id, _ = jsonspan.String(d.data, val)
 		case "parentId":
@@ -143,31 +146,41 @@ func (d *Doc) parse(v jsonspan.Span, line int) entry {
 	if e.kind != kindMessage {
 		return e
 	}
-	for k, val := range jsonspan.Members(d.data, e.message) {
-		switch string(d.key(k)) {
+	for k, val := range d.index.Members(d.data, e.message) {
+		switch string(d.word(k)) {
 		case "role":
-			s, _ := jsonspan.String(d.data, val)
-			e.role = roles[s]
+			e.role = roles[string(d.word(val))]
 		case "content":
 			e.content = val
 		case "stopReason":
-			e.failed = jsonspan.Equal(d.data, val, "error") || jsonspan.Equal(d.data, val, "aborted")
+			reason := d.word(val)
+			e.failed = string(reason) == "error" || string(reason) == "aborted"
 		case "usage":
 			e.usage = val
 		case "durationMs", "thinkingLevel":
 			e.recent = true
+		case "toolCallId":
+			e.callID = val
+		case "toolName":
+			e.tool = val
+		case "isError":
+			e.isError = val
 		}
 	}
 	return e
 }
 
-// key returns the decoded text of a member's name.
-func (d *Doc) key(k jsonspan.Span) []byte {
-	raw := d.data[k.Start+1 : k.End-1]
+// word returns the text of a string, a member's name or a type say, to be compared with known ones; nil if the value is no
+// string. Without escapes it is not copied.
+func (d *Doc) word(v jsonspan.Span) []byte {
+	if jsonspan.KindAt(d.data, v) != jsonspan.KindString {
+		return nil
+	}
+	raw := d.data[v.Start+1 : v.End-1]
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return raw
 	}
-	s, _ := jsonspan.AppendString(nil, d.data, k)
+	s, _ := jsonspan.AppendString(nil, d.data, v)
 	return s
 }
 
@@ -211,7 +224,7 @@ func (d *Doc) writerHonoursEdits() bool {
 }
 
 func (d *Doc) has(object jsonspan.Span, key string) bool {
-	_, ok := jsonspan.Get(d.data, object, key)
+	_, ok := d.index.Get(d.data, object, key)
 	return ok
 }
 
@@ -285,7 +298,7 @@ func (d *Doc) keptFrom() int {
 	first := -1
 	if d.version == 1 {
 		// The index counts lines with the header as 0 (observed).
-		if v, ok := jsonspan.Get(d.data, e.span, "firstKeptEntryIndex"); ok {
+		if v, ok := d.index.Get(d.data, e.span, "firstKeptEntryIndex"); ok {
 			if n, ok := jsonspan.Int(d.data, v); ok && n >= 0 && n < int64(len(d.entries)) {
 				first = int(n)
 			}

@@ -15,11 +15,11 @@ func (w *writer) appendFiles(dst []byte) []byte {
 	read, modified := map[string]bool{}, map[string]bool{}
 	if d.compaction >= 0 {
 		e := d.entries[d.path[d.compaction]].span
-		v, _ := jsonspan.Get(d.data, e, "fromHook")
+		v, _ := d.index.Get(d.data, e, "fromHook")
 		if fromHook, _ := jsonspan.Bool(d.data, v); !fromHook {
 			for list, set := range map[string]map[string]bool{"readFiles": read, "modifiedFiles": modified} {
 				files, _ := jsonspan.Lookup(d.data, e, "details", list)
-				for f := range jsonspan.Elements(d.data, files) {
+				for f := range d.index.Elements(d.data, files) {
 					if name, ok := jsonspan.String(d.data, f); ok {
 						set[name] = true
 					}

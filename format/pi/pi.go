@@ -28,6 +28,7 @@ const Name = "pi"
 // Doc is a decoded session file.
 type Doc struct {
 	data     []byte
+	index    jsonspan.Index
 	entries  []entry // every line that pi reads, the header first
 	version  int     // of the file: 1, 2, 3
 	byID     map[string]int
@@ -44,6 +45,8 @@ type Doc struct {
 	content []jsonspan.Span
 	// parts tell of each block which bytes it comes from; empty for a result, which may have several text parts.
 	parts []jsonspan.Span
+
+	blocks []block // the memory of userBlocks and the like, whose result lasts until the next one is called
 }
 
 var _ format.Session = (*Doc)(nil)
@@ -51,7 +54,7 @@ var _ format.Session = (*Doc)(nil)
 // Detect reports whether data looks like a session file of pi: its first JSON line is a session header.
 func Detect(data []byte) bool {
 	for _, line := range lines(data) {
-		if v, err := lineValue(data, line); err == nil {
+		if v, err := lineValue(data, line, new(jsonspan.Index)); err == nil {
 			return isHeader(data, v)
 		}
 	}
@@ -109,7 +112,7 @@ func (d *Doc) capabilities() pemmican.Capabilities {
 
 // text returns a member of an object that is a string, "" if it is not there or is something else.
 func (d *Doc) text(object jsonspan.Span, key string) string {
-	v, ok := jsonspan.Get(d.data, object, key)
+	v, ok := d.index.Get(d.data, object, key)
 	if !ok {
 		return ""
 	}
@@ -145,8 +148,8 @@ func lines(data []byte) iter.Seq2[int, jsonspan.Span] {
 
 // lineValue returns the one JSON value of a line. pi reads by lines, so a value over two lines, and two values on one,
 // are bad lines to it (observed).
-func lineValue(data []byte, line jsonspan.Span) (jsonspan.Span, error) {
-	v, err := jsonspan.Scan(data[:line.End], line.Start)
+func lineValue(data []byte, line jsonspan.Span, index *jsonspan.Index) (jsonspan.Span, error) {
+	v, err := index.Scan(data[:line.End], line.Start)
 	if err != nil {
 		return jsonspan.Span{}, err
 	}

@@ -309,7 +309,7 @@ var automaton = sync.OnceValue(func() *machine {
 			s := state{k, n}
 			row := number(s)
 			m.final[row] = fixed(cost(s))
-			for c := range class(classCount) {
+			for c := range classCount {
 				to, ended := next(s, c)
 				var paid float64
 				for _, e := range ended {

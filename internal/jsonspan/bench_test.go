@@ -105,6 +105,29 @@ func BenchmarkWalk(b *testing.B) {
 	})
 }
 
+// BenchmarkIndexWalk is BenchmarkWalk with an index.
+func BenchmarkIndexWalk(b *testing.B) {
+	var x Index
+	if _, err := x.Scan(documents[0].data, 0); err != nil {
+		b.Fatal(err)
+	}
+	benchRequest(b, func(data []byte, doc Span) {
+		n := 0
+		messages, _ := x.Get(data, doc, "messages")
+		for m := range x.Elements(data, messages) {
+			content, _ := x.Get(data, m, "content")
+			for block := range x.Elements(data, content) {
+				if kind, ok := x.Get(data, block, "type"); ok && Equal(data, kind, "tool_use") {
+					n++
+				}
+			}
+		}
+		if n == 0 {
+			b.Fatal("no tool calls")
+		}
+	})
+}
+
 func BenchmarkStrings(b *testing.B) {
 	benchRequest(b, func(data []byte, doc Span) {
 		messages, _ := Get(data, doc, "messages")

@@ -4,7 +4,7 @@
 // keys and whitespace. So nothing here builds a tree. [Scan] validates a value once and returns its [Span];
 // [Members], [Elements], [Get] and [Lookup] walk a validated value without allocating; [String], [Int], [Float] and
 // [Bool] read a scalar; [RemoveElements] and [Splice] make the new document. [Values] reads a stream of values,
-// broken lines included.
+// broken lines included. An [Index] makes it faster to walk a document again and again.
 package jsonspan
 
 import (
@@ -65,7 +65,9 @@ func newError(data []byte, off int, msg string) error {
 // The grammar is that of RFC 8259, read as encoding/json.Valid reads it: invalid UTF-8 and lone surrogate escapes
 // pass, control characters inside strings do not. The error is io.EOF if only whitespace is left, else a
 // *SyntaxError.
-func Scan(data []byte, off int) (Span, error) {
+func Scan(data []byte, off int) (Span, error) { return scan(data, off, nil) }
+
+func scan(data []byte, off int, x *Index) (Span, error) {
 	if off < 0 || off > len(data) {
 		return Span{}, io.EOF
 	}
@@ -73,7 +75,7 @@ func Scan(data []byte, off int) (Span, error) {
 	if start == len(data) {
 		return Span{}, io.EOF
 	}
-	end, msg := scanValue(data, start)
+	end, msg := scanValue(data, start, x)
 	if msg != "" {
 		return Span{}, newError(data, end, msg)
 	}
@@ -82,7 +84,14 @@ func Scan(data []byte, off int) (Span, error) {
 
 // scanValue returns the end of the value at i, or the offset of a fault and what is wrong there, as the other scan
 // functions do. It keeps one bit for each open container instead of recursing, so a hostile document costs no stack.
-func scanValue(data []byte, i int) (int, string) {
+func scanValue(data []byte, start int, x *Index) (end int, msg string) {
+	x.begin(start)
+	end, msg = scanInto(data, start, x)
+	x.end(start, msg)
+	return end, msg
+}
+
+func scanInto(data []byte, i int, x *Index) (int, string) {
 	var objects [(MaxDepth + 63) / 64]uint64
 	var msg string
 	depth := 0
@@ -92,16 +101,20 @@ func scanValue(data []byte, i int) (int, string) {
 		}
 		switch c := data[i]; c {
 		case '"':
+			start := i
 			i, msg = scanString(data, i)
+			x.add(start, i, depth)
 		case '{':
 			if depth == MaxDepth {
 				return i, msgDepth
 			}
+			start := i
 			i = skipSpace(data, i+1)
 			if i < len(data) && data[i] == '}' {
 				i++
 				break
 			}
+			x.push(start, depth)
 			objects[depth>>6] |= 1 << (depth & 63)
 			depth++
 			if i, msg = scanKey(data, i); msg != "" {
@@ -112,11 +125,13 @@ func scanValue(data []byte, i int) (int, string) {
 			if depth == MaxDepth {
 				return i, msgDepth
 			}
+			start := i
 			i = skipSpace(data, i+1)
 			if i < len(data) && data[i] == ']' {
 				i++
 				break
 			}
+			x.push(start, depth)
 			objects[depth>>6] &^= 1 << (depth & 63)
 			depth++
 			continue
@@ -158,6 +173,7 @@ func scanValue(data []byte, i int) (int, string) {
 			case c == '}' && inObject, c == ']' && !inObject:
 				i++
 				depth--
+				x.pop(i, depth)
 			default:
 				return i, "expected a comma or a closing bracket"
 			}
@@ -199,11 +215,20 @@ func scanString(data []byte, i int) (int, string) {
 	i++
 	for {
 		for i+8 <= len(data) {
-			if m := stops(binary.LittleEndian.Uint64(data[i:])); m != 0 {
-				i += bits.TrailingZeros64(m) >> 3
+			m := stops(binary.LittleEndian.Uint64(data[i:]))
+			if m == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(m) >> 3
+			// Short escapes often come in a row: a line feed and two tabs, say.
+			escapes := i
+			for shortEscapeAt(data, i) {
+				i += 2
+			}
+			if i == escapes {
 				break
 			}
-			i += 8
 		}
 		if i >= len(data) {
 			return len(data), "expected a closing quote"
@@ -224,15 +249,20 @@ func scanString(data []byte, i int) (int, string) {
 	}
 }
 
+// shortEscapeAt reports whether an escape of two characters starts at i.
+func shortEscapeAt(data []byte, i int) bool {
+	return i+1 < len(data) && data[i] == '\\' && shortEscapes[data[i+1]] != 0
+}
+
 func scanEscape(data []byte, i int) (int, string) {
 	i++
 	if i >= len(data) {
 		return i, "expected an escape"
 	}
-	switch data[i] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+	switch {
+	case shortEscapes[data[i]] != 0:
 		return i + 1, ""
-	case 'u':
+	case data[i] == 'u':
 		i++
 		for end := i + 4; i < end; i++ {
 			if i >= len(data) || hexValue(data[i]) < 0 {

@@ -20,7 +20,7 @@ func String(data []byte, s Span) (string, bool) {
 	}
 	var b strings.Builder
 	b.Grow(len(raw)) // Decoding makes text shorter, except for invalid UTF-8.
-	var chunk [512]byte
+	var chunk [1024]byte
 	for len(raw) > 0 {
 		var n int
 		n, raw = decode(chunk[:], raw)
@@ -32,7 +32,7 @@ func String(data []byte, s Span) (string, bool) {
 // AppendString appends to dst what String returns.
 func AppendString(dst, data []byte, s Span) ([]byte, bool) {
 	raw, ok := inside(data, s)
-	var chunk [512]byte
+	var chunk [1024]byte
 	for len(raw) > 0 {
 		var n int
 		n, raw = decode(chunk[:], raw)
@@ -42,10 +42,10 @@ func AppendString(dst, data []byte, s Span) ([]byte, bool) {
 }
 
 // decode writes what raw says to dst, as far as it has room, and returns how much it wrote and what is left of raw. A
-// dst of eight bytes is enough for some progress.
+// dst of sixteen bytes is enough for some progress.
 func decode(dst, raw []byte) (n int, rest []byte) {
 	i := 0
-	for i < len(raw) && n+8 <= len(dst) {
+	for i < len(raw) && n+16 <= len(dst) {
 		if i+8 <= len(raw) {
 			// Eight bytes are copied at once. Those from the first one on that does not stand for itself are written over.
 			x := binary.LittleEndian.Uint64(raw[i:])
@@ -59,18 +59,16 @@ func decode(dst, raw []byte) (n int, rest []byte) {
 			plain := bits.TrailingZeros64(m) >> 3
 			i += plain
 			n += plain
-			if n+8 > len(dst) {
-				break
+		}
+		if shortEscapeAt(raw, i) {
+			for ; n < len(dst) && shortEscapeAt(raw, i); n++ {
+				dst[n] = shortEscapes[raw[i+1]]
+				i += 2
 			}
+			continue
 		}
 		switch c := raw[i]; {
 		case c == '\\':
-			if i+1 < len(raw) && shortEscapes[raw[i+1]] != 0 {
-				dst[n] = shortEscapes[raw[i+1]]
-				i += 2
-				n++
-				continue
-			}
 			r, size := decodeEscape(raw[i:])
 			i += size
 			n += utf8.EncodeRune(dst[n:], r)

@@ -2,7 +2,9 @@ package jsonspan
 
 import (
 	"bytes"
+	"encoding/binary"
 	"iter"
+	"math/bits"
 	"strconv"
 )
 
@@ -85,6 +87,17 @@ func Skip(data []byte, off int) (end int) {
 
 func skipString(data []byte, i int) int {
 	start := i + 1
+	// Most strings are keys and the like: their end is near, and nothing in them is escaped.
+	if near := start; near+16 <= len(data) {
+		m := stops(binary.LittleEndian.Uint64(data[near:]))
+		if m == 0 {
+			near += 8
+			m = stops(binary.LittleEndian.Uint64(data[near:]))
+		}
+		if near += bits.TrailingZeros64(m) >> 3; m != 0 && data[near] == '"' {
+			return near + 1
+		}
+	}
 	for i = start; ; i++ {
 		n := bytes.IndexByte(data[i:], '"')
 		if n < 0 {
@@ -125,15 +138,16 @@ func skipContainer(data []byte, i int) int {
 
 // Members yields the key, with its quotes, and the value of each member of an object in order, duplicates included.
 func Members(data []byte, s Span) iter.Seq2[Span, Span] {
-	return func(yield func(key, val Span) bool) { eachMember(data, s, yield) }
+	return func(yield func(key, val Span) bool) { eachMember(data, s, nil, yield) }
 }
 
 // eachMember is apart from Members so that Members is inlined, and its closure stays on the stack.
-func eachMember(data []byte, s Span, yield func(key, val Span) bool) {
+func eachMember(data []byte, s Span, x *Index, yield func(key, val Span) bool) {
 	if KindAt(data, s) != KindObject {
 		return
 	}
 	data = data[:s.End]
+	long := x.behind(s)
 	i := skipSpace(data, s.Start+1)
 	for i < len(data) && data[i] == '"' {
 		key := Span{i, skipString(data, i)}
@@ -144,7 +158,7 @@ func eachMember(data []byte, s Span, yield func(key, val Span) bool) {
 		if i >= len(data) || data[i] != ':' {
 			return
 		}
-		val := Span{skipSpace(data, i+1), Skip(data, i+1)}
+		val := nextValue(data, i+1, &long)
 		if val.End == 0 || !yield(key, val) {
 			return
 		}
@@ -158,16 +172,17 @@ func eachMember(data []byte, s Span, yield func(key, val Span) bool) {
 
 // Elements yields each element of an array in order.
 func Elements(data []byte, s Span) iter.Seq[Span] {
-	return func(yield func(Span) bool) { eachElement(data, s, yield) }
+	return func(yield func(Span) bool) { eachElement(data, s, nil, yield) }
 }
 
-func eachElement(data []byte, s Span, yield func(Span) bool) {
+func eachElement(data []byte, s Span, x *Index, yield func(Span) bool) {
 	if KindAt(data, s) != KindArray {
 		return
 	}
 	data = data[:s.End]
+	long := x.behind(s)
 	for i := s.Start + 1; ; {
-		val := Span{skipSpace(data, i), Skip(data, i)}
+		val := nextValue(data, i, &long)
 		if val.End == 0 || !yield(val) {
 			return
 		}
@@ -182,8 +197,10 @@ func eachElement(data []byte, s Span, yield func(Span) bool) {
 // Get returns the value of a member of an object. Keys are compared as decoded text, and of duplicate keys the last
 // wins, as in encoding/json; so Get walks the whole object, and a caller that wants many members of a large one
 // should range over Members once.
-func Get(data []byte, s Span, key string) (val Span, ok bool) {
-	for k, v := range Members(data, s) {
+func Get(data []byte, s Span, key string) (val Span, ok bool) { return get(data, s, nil, key) }
+
+func get(data []byte, s Span, x *Index, key string) (val Span, ok bool) {
+	for k, v := range x.Members(data, s) {
 		if Equal(data, k, key) {
 			val, ok = v, true
 		}

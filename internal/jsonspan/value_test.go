@@ -137,8 +137,12 @@ func TestNoAllocations(t *testing.T) {
 	doc := Span{0, len(data)}
 	literals := []byte(`{"a":[true,false,null],"b":false,"c":null}`)
 	text := []byte(`"a\n\"b\u00e9 and more"`)
+	var x Index
+	if _, err := x.Scan(data, 0); err != nil {
+		t.Fatal(err)
+	}
 	for name, fn := range map[string]func(){
-		"Scan": func() { Scan(data, 0) },
+		"Scan": func() { _, _ = Scan(data, 0) },
 		"Skip": func() { Skip(data, 0) },
 		"Members": func() {
 			count := 0
@@ -156,9 +160,17 @@ func TestNoAllocations(t *testing.T) {
 				n++
 			}
 		},
-		"Equal": func() { Equal(text, Span{0, len(text)}, "a\n\"bé and more") },
-		"Int":   func() { Int([]byte("-123456"), Span{0, 7}) },
-		"Float": func() { Float([]byte("-1234.5"), Span{0, 7}) },
+		"with an index": func() {
+			s, _ := x.Get(data, doc, "messages")
+			for m := range x.Elements(data, s) {
+				for range x.Members(data, m) {
+				}
+			}
+		},
+		"scanned again": func() { _, _ = x.Scan(data, 0) },
+		"Equal":         func() { Equal(text, Span{0, len(text)}, "a\n\"bé and more") },
+		"Int":           func() { Int([]byte("-123456"), Span{0, 7}) },
+		"Float":         func() { Float([]byte("-1234.5"), Span{0, 7}) },
 		"Values": func() {
 			for range Values(data) {
 			}

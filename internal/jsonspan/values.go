@@ -23,10 +23,10 @@ type Item struct {
 // A number, true, false or null must end at whitespace, a bracket or a quote: otherwise the date that a line of a log
 // starts with would be three values.
 func Values(data []byte) iter.Seq[Item] {
-	return func(yield func(Item) bool) { eachValue(data, yield) }
+	return func(yield func(Item) bool) { eachValue(data, nil, yield) }
 }
 
-func eachValue(data []byte, yield func(Item) bool) {
+func eachValue(data []byte, x *Index, yield func(Item) bool) {
 	i := 0
 	if bytes.HasPrefix(data, []byte("\uFEFF")) {
 		i = len("\uFEFF")
@@ -59,7 +59,7 @@ func eachValue(data []byte, yield func(Item) bool) {
 		if i < failed {
 			doc = data[:endOfLine()]
 		}
-		end, msg := scanValue(doc, i)
+		end, msg := scanValue(doc, i, x)
 		item := Item{Span: Span{i, end}, Line: line}
 		switch {
 		case msg == "" && runsOn(data, item.Span):

@@ -56,7 +56,7 @@ func TestValues(t *testing.T) {
 
 // TestHostileStreams: the time for streams of nothing but faults grows with their length, not with its square, which at these
 // lengths would run into the timeout of the test.
-func TestHostileStreams(t *testing.T) {
+func TestHostileStreams(_ *testing.T) {
 	const n = 1 << 20
 	for _, data := range []string{
 		strings.Repeat("[\n", n),

@@ -218,15 +218,16 @@ type Message struct {
 
 // String is the message on one line.
 func (m Message) String() string {
-	s := m.Role
+	var s strings.Builder
+	s.WriteString(m.Role)
 	if m.CallID != "" {
-		s += " " + m.CallID
+		s.WriteString(" " + m.CallID)
 	}
-	s += fmt.Sprintf(" %q", m.Text)
+	fmt.Fprintf(&s, " %q", m.Text)
 	for _, c := range m.Calls {
-		s += " [" + c + "]"
+		s.WriteString(" [" + c + "]")
 	}
-	return s
+	return s.String()
 }
 
 // Messages reads the messages of a request body.

@@ -122,7 +122,11 @@ func TestServer(t *testing.T) {
 		!strings.HasSuffix(body, "data: [DONE]\n\n") {
 		t.Errorf("stream after the script: %d %s", code, body)
 	}
-	if got := server.Requests(); len(got) != 3 || string(got[1]) != `{"model":"m"}` {
+	server.CountBytes(4)
+	if code, body := post(`{"model":"m","messages":[]}`); code != 200 || !strings.Contains(body, `"prompt_tokens":6`) {
+		t.Errorf("counted: %d %s", code, body)
+	}
+	if got := server.Requests(); len(got) != 4 || string(got[1]) != `{"model":"m"}` {
 		t.Errorf("requests: %q", got)
 	}
 }

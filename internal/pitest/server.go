@@ -27,7 +27,7 @@ type Usage struct{ Prompt, Completion, Cached int }
 type Reply struct {
 	Text  string
 	Calls []Call
-	// Usage of the reply. Defaults to 100 prompt and 10 completion tokens.
+	// Usage of the reply. Defaults to 100 prompt and 10 completion tokens, or to what CountBytes says.
 	Usage Usage
 	// Status, when not 0 and not 200, answers with this HTTP status and an OpenAI error whose message is Text.
 	Status int
@@ -44,6 +44,7 @@ type Server struct {
 	script   []Reply
 	next     int // reply to give
 	calls    int // calls given, for their ids
+	perToken int // bytes, 0 for a usage that is always the same
 	requests [][]byte
 }
 
@@ -65,6 +66,14 @@ func (s *Server) Script(replies ...Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.script = append(s.script, replies...)
+}
+
+// CountBytes lets replies without a usage of their own report one prompt token for so many bytes of the request, as a
+// real model's usage grows with the conversation.
+func (s *Server) CountBytes(perToken int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.perToken = perToken
 }
 
 // Requests returns the request bodies so far, oldest first.
@@ -100,6 +109,9 @@ func (s *Server) take(body []byte) Reply {
 	}
 	if r.Usage == (Usage{}) {
 		r.Usage = Usage{Prompt: 100, Completion: 10}
+		if s.perToken > 0 {
+			r.Usage.Prompt = len(body) / s.perToken
+		}
 	}
 	return r
 }

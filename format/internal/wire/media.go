@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/pemmican-dev/pemmican"
-	"github.com/pemmican-dev/pemmican/format/internal/picture"
 	"github.com/pemmican-dev/pemmican/internal/jsonspan"
+	"github.com/pemmican-dev/pemmican/internal/picture"
 )
 
 // Base64 describes a picture that a JSON string holds in base64. Only its head is decoded. The type is what the

@@ -3,7 +3,7 @@ package picture_test
 import (
 	"testing"
 
-	"github.com/pemmican-dev/pemmican/format/internal/picture"
+	"github.com/pemmican-dev/pemmican/internal/picture"
 )
 
 func TestSize(t *testing.T) {

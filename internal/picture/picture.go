@@ -11,7 +11,7 @@ import (
 	_ "image/jpeg"
 	_ "image/png"
 
-	_ "golang.org/x/image/webp"
+	_ "golang.org/x/image/webp" // the one that the standard library lacks
 )
 
 // headSize is how much of a picture is looked at, in bytes of base64: what a camera writes in front of the size may be
