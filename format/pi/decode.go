@@ -258,7 +258,8 @@ func (d *Doc) resultBlocks(e *entry, content jsonspan.Span) []block {
 	result.CallID, _ = jsonspan.String(d.data, e.callID)
 	result.Tool, _ = jsonspan.String(d.data, e.tool)
 	result.Error, _ = jsonspan.Bool(d.data, e.isError)
-	out := append(d.blocks[:0], block{Block: result})
+	out := d.blocks[:0]
+	out = append(out, block{Block: result})
 	result.Text, _ = jsonspan.String(d.data, content)
 	for part := range d.index.Elements(d.data, content) {
 		p := d.readPart(part)

@@ -66,18 +66,23 @@ func Skip(data []byte, off int) (end int) {
 		return 0
 	}
 	i := skipSpace(data, off)
-	switch KindAt(data, Span{i, len(data)}) {
-	case KindString:
+	if i == len(data) {
+		return 0
+	}
+	switch c := data[i]; c {
+	case '"':
 		return skipString(data, i)
-	case KindObject, KindArray:
+	case '{', '[':
 		return skipContainer(data, i)
-	case KindNumber:
-		if end, msg := scanNumber(data, i); msg == "" {
-			return end
-		}
-	case KindBool, KindNull:
+	case 't', 'f', 'n':
 		for _, word := range [...]string{"true", "false", "null"} {
 			if end, msg := scanLiteral(data, i, word); msg == "" {
+				return end
+			}
+		}
+	default:
+		if c == '-' || isDigit(c) {
+			if end, msg := scanNumber(data, i); msg == "" {
 				return end
 			}
 		}
