@@ -354,21 +354,28 @@ func firstWords(s string) string {
 	return s
 }
 
-// mayLoop rules most texts out before the detector looks at them: the last word of a loop occurs once in every round.
+// mayLoop rules most texts out before the detector looks at them: a loop takes at least the last 128 bytes, and each word
+// of it occurs once in every round.
 func mayLoop(text string) bool {
-	const rounds, window = 8, 32 << 10
-	if len(text) < rounds*16 {
+	const rounds, least, window = 8, 128, 32 << 10
+	if len(text) < least {
 		return false
 	}
-	if len(text) > window {
-		text = text[len(text)-window:]
+	word, start := "", len(text)-least
+	for i := start; i <= len(text); i++ {
+		if i < len(text) && ' ' < text[i] && text[i] < 0x80 {
+			continue
+		}
+		if start > len(text)-least && i-start > len(word) { // the first word may be cut
+			word = text[start:i]
+		}
+		start = i + 1
 	}
-	trimmed := strings.TrimSpace(text)
-	word := trimmed[strings.LastIndexAny(trimmed, " \t\n")+1:]
-	if len(word) > 8 {
-		word = word[len(word)-8:]
+	if word == "" {
+		return true // it cannot be told
 	}
-	return word != "" && strings.Count(text, word) >= rounds
+	// Where the text stops inside a round, the last occurrence may be missing.
+	return strings.Count(text[max(0, len(text)-window):], word) >= rounds-1
 }
 
 func (c *compaction) cutResults(reaches []reach) {

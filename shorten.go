@@ -2,6 +2,7 @@ package pemmican
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pemmican-dev/pemmican/internal/jsonspan"
@@ -31,12 +32,34 @@ func cutResult(text string, limit int) string {
 	return text[:head] + omitted(tail-head-len(kept)) + kept + end + text[tail:]
 }
 
+// telltales stand in lines of a tool's output that tell of a failure or of an exit code.
+var telltales = [...]string{
+	"rror", "FAIL", "ERROR", "panic:", "xception", "xit code", "xit status", "exited with", "fatal", "Traceback",
+}
+
 // telling picks the lines that tell of an error or an exit code, in order, within room bytes.
 func telling(text string, room int) string {
+	var starts []int
+	for _, word := range telltales {
+		for at := 0; at < len(text); {
+			i := strings.Index(text[at:], word)
+			if i < 0 {
+				break
+			}
+			starts = append(starts, strings.LastIndexByte(text[:at+i], '\n')+1)
+			end := strings.IndexByte(text[at+i:], '\n')
+			if end < 0 {
+				break
+			}
+			at += i + end + 1
+		}
+	}
+	slices.Sort(starts)
 	var out strings.Builder
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\r\n")
-		if len(line) == 0 || len(line) > 300 || !tells(line) || out.Len()+len(line)+1 > room {
+	for _, start := range slices.Compact(starts) {
+		line, _, _ := strings.Cut(text[start:], "\n")
+		line = strings.TrimSuffix(line, "\r")
+		if len(line) > 300 || out.Len()+len(line)+1 > room {
 			continue
 		}
 		if out.Len() > 0 {
@@ -45,16 +68,6 @@ func telling(text string, room int) string {
 		out.WriteString(line)
 	}
 	return out.String()
-}
-
-// tells reports whether a line of a tool's output tells of a failure or of an exit code.
-func tells(line string) bool {
-	for _, word := range [...]string{"rror", "FAIL", "ERROR", "panic:", "xception", "xit code", "xit status", "exited with", "fatal", "Traceback"} {
-		if strings.Contains(line, word) {
-			return true
-		}
-	}
-	return false
 }
 
 // cutArgs cuts the texts in a call's arguments to limit bytes each. It reports false for what is no JSON, which is
