@@ -19,7 +19,8 @@ type Document interface {
 	// Apply returns the input with the plan applied: a whole new body, or the session file with lines appended to it.
 	// A plan that changes nothing returns the input. The plan must have been made for Transcript().
 	Apply(plan *pemmican.Plan) ([]byte, error)
-	// Check returns what the provider, or the agent, would refuse in the live conversation as it stands.
+	// Check returns what the provider, or the agent, would refuse in the live conversation as it stands. What an agent
+	// mends by itself when it reads its session is no finding.
 	Check() []Finding
 }
 
@@ -40,7 +41,7 @@ type Info struct {
 	Name string // a title, if it has one
 }
 
-// Finding is one thing that a provider or an agent would refuse.
+// Finding is one thing that a provider or an agent would refuse, or that is lost for the agent.
 type Finding struct {
 	// Rule names the broken rule in a few words of kebab case, the same in all formats.
 	Rule string `json:"rule"`
@@ -54,7 +55,8 @@ type Finding struct {
 	Fix map[int]pemmican.Mark `json:"-"`
 }
 
-// The rules that formats report.
+// The rules that formats report. A provider refuses what breaks one, or the agent does not survive it; but for
+// RuleBadLine and RuleBrokenChain, which tell of a session file that something in it is lost, and goes on without.
 const (
 	RuleCallWithoutResult = "call-without-result"
 	RuleResultWithoutCall = "result-without-call"
@@ -62,17 +64,23 @@ const (
 	RuleDuplicateCallID   = "duplicate-call-id"
 	RuleDuplicateResult   = "duplicate-result"
 	RuleEmptyContent      = "empty-content"
+	RuleBadContent        = "bad-content" // content that cannot be read: a picture that is no base64
 	RuleBadArguments      = "bad-arguments"
 	RuleBadID             = "bad-id"
+	RuleWrongRole         = "wrong-role" // a message of no known role, or a block in one whose role may not have it
 	RuleFirstRole         = "first-role" // the conversation must start with a user message
 	RuleLastRole          = "last-role"
 	RuleSystemNotFirst    = "system-not-first"
 	RuleSameRole          = "same-role-neighbours"
 	RuleThinkingOnly      = "thinking-only"
+	RuleThinkingLast      = "thinking-last"     // an answer may not end with thinking
+	RuleUnsignedThinking  = "unsigned-thinking" // without the signature that the provider gave it
+	RuleTrailingSpace     = "trailing-space"    // at the end of an answer that the model is to go on with
 	RuleLoneSurrogate     = "lone-surrogate"
 	RuleInvalidUTF8       = "invalid-utf8"
 	RuleTooManyMarks      = "too-many-cache-marks" // more than four cache_control
-	RuleBadLine           = "bad-line"             // a line of a session file that is no JSON
+	RuleAgentFails        = "agent-fails"          // the agent ends with an error when it reads the file
+	RuleBadLine           = "bad-line"             // a line of a session file that its agent passes over
 	RuleBrokenChain       = "broken-chain"         // a parent that is not in the file
 )
 

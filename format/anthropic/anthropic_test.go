@@ -288,24 +288,66 @@ func FuzzDecode(f *testing.F) {
 		if _, err := Decode(out); err != nil {
 			t.Fatalf("%v\n%s\n%s", err, data, out)
 		}
-		fixed := pemmican.NewPlan(tr)
-		formattest.Fix(fixed, d.Check())
-		out, err = d.Apply(fixed)
+		mends(t, d)
+	})
+}
+
+// mends applies all fixes together, and wants nothing left that can be fixed.
+func mends(t rapid.TB, d *Doc) {
+	tr := d.Transcript()
+	fixed := pemmican.NewPlan(tr)
+	formattest.Fix(fixed, d.Check())
+	out, err := d.Apply(fixed)
+	if err != nil {
+		t.Fatalf("the fixes cannot be applied: %v\n%s", err, d.data)
+	}
+	again, err := Decode(out)
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, d.data, out)
+	}
+	if diff := formattest.SameBlocks(fixed.Result(tr), again.Transcript()); diff != "" {
+		t.Fatalf("%s\n%s\n%s", diff, d.data, out)
+	}
+	for _, f := range again.Check() {
+		if f.Fixable {
+			t.Fatalf("all fixes leave %s at %s: %s\n%s\n%s", f.Rule, f.Where, f.Message, d.data, out)
+		}
+	}
+}
+
+// broken are messages of which most are refused, by themselves or beside others.
+var broken = []string{
+	`{"role":"user","content":"go"}`,
+	`{"role":"user","content":" "}`,
+	`{"role":"user","content":[]}`,
+	`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"r"}]}`,
+	`{"role":"user","content":[{"type":"text","text":""},{"type":"tool_result","tool_use_id":"b","content":[{"type":"tool_use","id":"a","input":{}},{"type":"image","source":{"type":"base64","data":"?"}}]},{"type":"text","text":"t"}]}`,
+	`{"role":"user","content":[{"type":"tool_use","id":"a","name":"n","input":{}}]}`,
+	`{"role":"user","content":[{"type":"tool_use","id":"a","name":"n","input":{}},{"type":"tool_result","tool_use_id":"a","content":"r"}]}`,
+	`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":7},{"type":"image","source":{"type":"base64","data":""}}]}`,
+	`{"role":"assistant","content":"so "}`,
+	`{"role":"assistant","content":""}`,
+	`{"role":"assistant","content":[{"type":"text","text":"x \ud83d "},{"type":"thinking","thinking":"h","signature":"s"}]}`,
+	`{"role":"assistant","content":[{"type":"thinking","thinking":"h"},{"type":"text","text":" "}]}`,
+	`{"role":"assistant","content":[{"type":"thinking","thinking":"h","signature":"s"}]}`,
+	`{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"n","input":{}}]}`,
+	`{"role":"assistant","content":[{"type":"text","text":"t"},{"type":"thinking","thinking":"h","signature":"s"},{"type":"tool_use","id":"a","name":"n","input":{}},{"type":"tool_use","id":"b","name":"n"}]}`,
+	`{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"n","input":{}},{"type":"tool_result","tool_use_id":"a","content":"r"}]}`,
+	`{"role":"assistant","content":[{"type":"image","source":{"type":"base64","data":""}}]}`,
+	`{"role":"critic","content":[{"type":"tool_result","tool_use_id":"a","content":"r"}]}`,
+	`{"role":"tool"}`,
+	`{"role":"system","content":[{"type":"text","text":"s"},{"type":"tool_use","id":"a"}]}`,
+}
+
+// TestFixes mends conversations in which anything may stand beside anything.
+func TestFixes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		messages := rapid.SliceOfN(rapid.SampledFrom(broken), 1, 8).Draw(t, "messages")
+		d, err := Decode([]byte("[" + strings.Join(messages, ",") + "]"))
 		if err != nil {
-			t.Fatalf("the fixes cannot be applied: %v\n%s", err, data)
+			t.Fatal(err)
 		}
-		again, err := Decode(out)
-		if err != nil {
-			t.Fatalf("%v\n%s\n%s", err, data, out)
-		}
-		if diff := formattest.SameBlocks(fixed.Result(tr), again.Transcript()); diff != "" {
-			t.Fatalf("%s\n%s\n%s", diff, data, out)
-		}
-		for _, f := range again.Check() {
-			if f.Fixable {
-				t.Fatalf("all fixes leave %s at %s: %s\n%s\n%s", f.Rule, f.Where, f.Message, data, out)
-			}
-		}
+		mends(t, d)
 	})
 }
 

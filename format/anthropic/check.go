@@ -16,11 +16,15 @@ import (
 const maxCacheMarks = 4
 
 // Check returns what the API would refuse in the live conversation. Neighbours of the same role are no finding, since
-// the API takes them for one message. An id that the API refuses, and a result that does not stand in the message behind
-// its call, can only be mended by dropping call and result. Arguments that are no object become one, which keeps what
-// was there under the name invalid_arguments.
+// the API takes them for one message; neither are blocks of a type that is not known here, which may be new. An id that
+// the API refuses, and a result that does not stand in the message behind its call, can only be mended by dropping call
+// and result. Arguments that are no object become one, which keeps what was there under the name invalid_arguments.
+//
+// That a result holds no blocks of the conversation itself, and an answer no picture, is what the documentation says of
+// where blocks may stand.
 func (d *Doc) Check() []format.Finding {
-	c := &wire.Checker{T: &d.t, Where: d.where, Data: d.data, Spans: d.spans, Blank: blank, UserFirst: d.barrier < 0}
+	c := &wire.Checker{T: &d.t, Where: d.where, Data: d.data, Spans: d.spans, Blank: blank, UserFirst: d.barrier < 0, StrictEnds: true}
+	d.checkRoles(c)
 	d.checkText(c)
 	d.checkCalls(c)
 	c.Bytes()
@@ -44,6 +48,73 @@ func (d *Doc) Check() []format.Finding {
 	return c.Findings()
 }
 
+// checkRoles checks that every message has a role that the API knows, and only blocks that this role may have.
+func (d *Doc) checkRoles(c *wire.Checker) {
+	for i := range d.messages {
+		switch m := &d.messages[i]; m.role {
+		case "user", "assistant", "system", "developer":
+			for k := m.first; k < m.end; k++ {
+				d.checkBlock(c, k, m.role)
+			}
+		default:
+			var all []int
+			for k := m.first; k < m.end; k++ {
+				all = append(all, k)
+			}
+			if len(all) > 0 {
+				c.Report(format.RuleWrongRole, fmt.Sprintf("messages[%d]", i), fmt.Sprintf("there is no role %q", m.role),
+					wire.Drop("its message has no known role", all...))
+			}
+		}
+	}
+}
+
+// checkBlock checks one block of a message with a role.
+func (d *Doc) checkBlock(c *wire.Checker, i int, role string) {
+	at := &d.places[i]
+	member := func(v jsonspan.Span, name string) jsonspan.Span {
+		v, _ = jsonspan.Get(d.data, v, name)
+		return v
+	}
+	wrong := func(what string) {
+		where := "a message of the role " + role
+		if at.sub >= 0 {
+			where = "a result"
+		}
+		c.Block(format.RuleWrongRole, i, fmt.Sprintf("a block of type %s may not stand in %s", what, where), wire.Drop("it may not stand there", i))
+	}
+	switch d.t.Blocks[i].Kind {
+	case pemmican.Opaque:
+		switch kind := wire.Text(d.data, member(at.span, "type")); {
+		case kind == "tool_use", kind == "tool_result" && (at.sub >= 0 || role != "user"), at.sub >= 0 && (kind == "thinking" || kind == "redacted_thinking"):
+			wrong(kind)
+		case kind == "tool_result":
+			c.Block(format.RuleBadContent, i, "the content of the result is neither text nor a list", wire.Drop("its content cannot be read", i))
+		}
+	case pemmican.Media:
+		source := member(at.span, "source")
+		switch {
+		case !jsonspan.Equal(d.data, member(at.span, "type"), "image"):
+		case role == "assistant":
+			wrong("image")
+		case jsonspan.Equal(d.data, member(source, "type"), "base64"):
+			if bad := wire.BadBase64(d.data, member(source, "data")); bad != "" {
+				c.Block(format.RuleBadContent, i, bad, wire.Stub("it is no picture", i, "[a picture whose data was broken]"))
+			}
+		}
+	case pemmican.Reasoning:
+		if !d.t.Blocks[i].Bound && d.claude() {
+			c.Block(format.RuleUnsignedThinking, i, "the thinking has no signature", wire.Drop("it has no signature", i))
+		}
+	}
+}
+
+// claude reports whether the request is for a model of Anthropic, as far as it says. Others behind the same API sign
+// nothing, and some want their thinking back.
+func (d *Doc) claude() bool {
+	return d.t.Model == "" || strings.Contains(strings.ToLower(d.t.Model), "claude")
+}
+
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // checkText checks that no text is empty, and no message without any.
@@ -52,26 +123,32 @@ func (d *Doc) checkText(c *wire.Checker) {
 	for m := range d.t.Messages {
 		msg := &d.t.Messages[m]
 		reasoning := msg.Role == pemmican.Assistant
+		var end []int // the reasoning at the end of the message
 		for i := msg.First; i < msg.End; i++ {
 			b := &d.t.Blocks[i]
 			reasoning = reasoning && b.Kind == pemmican.Reasoning
+			if b.Kind != pemmican.Reasoning {
+				end = nil
+			} else {
+				end = append(end, i)
+			}
 			switch {
 			case b.Kind == pemmican.Text && blank(b.Text):
 				// Only the last message may be empty, if it is the assistant's.
 				whole := d.places[i].part < 0 || jsonspan.KindAt(d.data, d.places[i].span) == jsonspan.KindString
-				if !whole || m != len(d.t.Messages)-1 || msg.Role != pemmican.Assistant {
+				if !whole || b.Text != "" || m != len(d.t.Messages)-1 || msg.Role != pemmican.Assistant {
 					c.Block(format.RuleEmptyContent, i, "the text is empty", wire.Drop(why, i))
 				}
 			case b.Kind == pemmican.Opaque && d.emptyCompaction(i):
 				c.Block(format.RuleEmptyContent, i, "the compaction block is empty", wire.Drop(why, i))
 			}
 		}
-		if reasoning {
-			var all []int
-			for i := msg.First; i < msg.End; i++ {
-				all = append(all, i)
-			}
-			c.Block(format.RuleThinkingOnly, msg.First, "the message holds nothing but thinking", wire.Drop("its message holds nothing else", all...))
+		goesOn := m+1 < len(d.t.Messages) && d.t.Messages[m+1].Role == pemmican.Assistant
+		switch {
+		case reasoning:
+			c.Block(format.RuleThinkingOnly, msg.First, "the message holds nothing but thinking", wire.Drop("its message holds nothing else", end...))
+		case msg.Role == pemmican.Assistant && len(end) > 0 && !goesOn:
+			c.Block(format.RuleThinkingLast, end[0], "the answer ends with thinking", wire.Drop("an answer may not end with it", end...))
 		}
 	}
 }
@@ -86,7 +163,7 @@ func (d *Doc) emptyCompaction(i int) bool {
 
 func (d *Doc) checkCalls(c *wire.Checker) {
 	// The API takes neighbours of one role for one message. turn numbers those; clear says of a result that nothing
-	// but results stands before it in its turn.
+	// but results stands before it in its turn. What fixes drop is not there.
 	turn := make([]int, len(d.t.Messages))
 	clear := make([]bool, len(d.t.Blocks))
 	side := func(m int) pemmican.Role {
@@ -95,19 +172,24 @@ func (d *Doc) checkCalls(c *wire.Checker) {
 		}
 		return pemmican.User
 	}
-	pure := true
+	pure, gone, before := true, c.Dropped(), -1
 	for m := range d.t.Messages {
+		msg := &d.t.Messages[m]
+		if wire.All(gone, msg) {
+			continue
+		}
 		switch {
-		case m == 0:
-		case side(m) == side(m-1):
-			turn[m] = turn[m-1]
+		case before < 0:
+		case side(m) == side(before):
+			turn[m] = turn[before]
 		default:
-			turn[m] = turn[m-1] + 1
+			turn[m] = turn[before] + 1
 			pure = true
 		}
-		msg := &d.t.Messages[m]
+		before = m
 		for i := msg.First; i < msg.End; i++ {
-			pure = pure && (d.t.Blocks[i].Kind == pemmican.ToolResult || d.t.Blocks[i].CallID != "")
+			_, dropped := gone[i]
+			pure = pure && (dropped || d.t.Blocks[i].Kind == pemmican.ToolResult || d.t.Blocks[i].CallID != "")
 			clear[i] = pure
 		}
 	}

@@ -2,28 +2,35 @@ package claudecode
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/pemmican-dev/pemmican"
 	"github.com/pemmican-dev/pemmican/format"
 	"github.com/pemmican-dev/pemmican/internal/jsonspan"
 )
 
-// Check returns what Anthropic's API would refuse in the live conversation, and what the agent cannot read in the file.
-// Claude Code 2.1.332 mends some of it by itself when it resumes: it leaves out orphaned calls and results and messages
-// of thinking only, and puts "(no content)" for an empty text (observed); that is no reason to rely on it. Calls at the
-// end that no result answers are no finding: the agent answers them itself when it resumes (observed).
+// Check returns what Anthropic's API would refuse in the live conversation, and what is lost because the agent cannot read
+// a line or does not find it.
+//
+// Claude Code 2.1.332 mends some things by itself when it resumes, and these are no findings: it answers calls at the end
+// that have no result, leaves out orphaned calls and results and messages of thinking only, and puts "(no content)" for
+// an empty text (observed). Neither are bytes that are no UTF-8, since it reads U+FFFD for them.
 //
 // All fixes can be applied together.
 func (d *Doc) Check() []format.Finding {
-	c := checker{d: d, dropped: make([]bool, len(d.tr.Blocks))}
+	n := len(d.tr.Blocks)
+	c := checker{d: d, dropped: make([]bool, n), left: make([]bool, n), partner: d.tr.Partners()}
+	half := d.halfLines()
 	for _, no := range d.bad {
+		if half[no] {
+			continue // What stood there was never whole.
+		}
 		c.add(format.Finding{
 			Rule: format.RuleBadLine, Where: fmt.Sprintf("line %d", no),
-			Message: "the line is no JSON, or only half of it; the agent passes over it",
+			Message: "the line is no JSON, and the agent passes over it",
 		})
 	}
 	if d.broken >= 0 {
@@ -51,6 +58,28 @@ func (d *Doc) Check() []format.Finding {
 	return c.findings
 }
 
+// halfLines returns the numbers of the lines that are cut off.
+func (d *Doc) halfLines() map[int]bool {
+	half := map[int]bool{}
+	if len(d.bad) == 0 {
+		return half
+	}
+	no := 0
+	for line := range bytes.Lines(d.data) {
+		no++
+		line = bytes.TrimRight(line, " \t\r\n")
+		for at := 0; at < len(line); {
+			v, err := jsonspan.Scan(line, at)
+			if err != nil {
+				half[no] = errors.Is(err, jsonspan.ErrTruncated)
+				break
+			}
+			at = v.End
+		}
+	}
+	return half
+}
+
 func dropMark(rule string) pemmican.Mark {
 	return pemmican.Mark{Action: pemmican.Drop, Stage: "repair", Why: rule}
 }
@@ -65,7 +94,7 @@ func (c *checker) settle() {
 		var rest []int
 		alone := true
 		for i := msg.First; i < msg.End; i++ {
-			if !c.dropped[i] {
+			if !c.dropped[i] && !c.left[i] {
 				rest = append(rest, i)
 				alone = alone && t.Blocks[i].Kind == pemmican.Reasoning
 			}
@@ -92,6 +121,8 @@ type checker struct {
 	d        *Doc
 	findings []format.Finding
 	dropped  []bool // what the fixes so far drop
+	left     []bool // what the agent leaves out by itself
+	partner  []int  // of each call and result
 }
 
 func (c *checker) add(f format.Finding) { c.findings = append(c.findings, f) }
@@ -135,9 +166,11 @@ func (c *checker) withMedia(result int) []int {
 	return blocks
 }
 
-// pairs checks that every call has one result, behind it and before the model speaks again, and every result its call.
+// pairs checks that no call has two results or the id of another, and that results stand behind their call, before the
+// model speaks again. A call or a result without its partner is left out.
 func (c *checker) pairs() {
 	t := &c.d.tr
+	late := map[string]int{}      // calls that the model has not waited for
 	used := map[string][]int{}    // the newest call with an id, and its result
 	answered := map[string]bool{} // ids whose newest call has its result
 	var open []int                // calls of the newest message of the model that wait
@@ -145,8 +178,8 @@ func (c *checker) pairs() {
 		msg := &t.Messages[m]
 		if msg.Role == pemmican.Assistant {
 			for _, i := range open {
-				b := &t.Blocks[i]
-				c.drop(format.RuleCallWithoutResult, i, fmt.Sprintf("call %q of %s has no result", b.CallID, b.Tool), i)
+				c.left[i] = true
+				late[t.Blocks[i].CallID] = i
 			}
 			open = open[:0]
 		}
@@ -154,6 +187,7 @@ func (c *checker) pairs() {
 			b := &t.Blocks[i]
 			switch b.Kind {
 			case pemmican.ToolCall:
+				delete(late, b.CallID)
 				if old := used[b.CallID]; len(old) > 0 {
 					c.drop(format.RuleDuplicateCallID, old[0], fmt.Sprintf("the call id %q is used again later", b.CallID),
 						old...)
@@ -170,7 +204,16 @@ func (c *checker) pairs() {
 				case answered[b.CallID]:
 					c.drop(format.RuleDuplicateResult, i, fmt.Sprintf("call %q has a result already", b.CallID), c.withMedia(i)...)
 				default:
-					c.drop(format.RuleResultWithoutCall, i, fmt.Sprintf("result %q has no call before it", b.CallID), c.withMedia(i)...)
+					if call, ok := late[b.CallID]; ok {
+						delete(late, b.CallID)
+						c.left[call], answered[b.CallID] = false, true
+						c.drop(format.RuleResultNotAdjacent, i, fmt.Sprintf("the model speaks between call %q and this result", b.CallID),
+							append([]int{call}, c.withMedia(i)...)...)
+						continue
+					}
+					for _, k := range c.withMedia(i) {
+						c.left[k] = true
+					}
 				}
 			}
 		}
@@ -182,27 +225,32 @@ func (c *checker) message(m int) {
 	t := &c.d.tr
 	msg := t.Messages[m]
 	thinking := msg.Role == pemmican.Assistant
-	var all []int
 	for i := msg.First; i < msg.End; i++ {
 		b := &t.Blocks[i]
-		thinking = thinking && b.Kind == pemmican.Reasoning
-		all = append(all, i)
-		if (b.Kind == pemmican.ToolCall || b.Kind == pemmican.ToolResult) && !isCallID(b.CallID) {
-			c.drop(format.RuleBadID, i, fmt.Sprintf("the id %q is not made of letters, digits, _ and - alone", b.CallID))
+		thinking = thinking && (b.Kind == pemmican.Reasoning || c.left[i])
+		if c.left[i] {
+			continue
 		}
 		switch b.Kind {
 		case pemmican.Text, pemmican.Summary:
-			if strings.TrimSpace(b.Text) == "" && msg.Role != pemmican.System {
-				c.drop(format.RuleEmptyContent, i, "the text is blank", i)
+			if b.Text != "" && strings.TrimSpace(b.Text) == "" && msg.Role != pemmican.System {
+				c.drop(format.RuleEmptyContent, i, "the text is nothing but white space", i)
 			}
 		case pemmican.ToolCall:
+			if !isCallID(b.CallID) {
+				pair := []int{i}
+				if r := c.partner[i]; r >= 0 {
+					pair = append(pair, c.withMedia(r)...)
+				}
+				c.drop(format.RuleBadID, i, fmt.Sprintf("the id %q is not made of letters, digits, _ and - alone", b.CallID), pair...)
+			}
 			if args := []byte(b.Args); jsonspan.KindAt(args, jsonspan.Span{End: len(args)}) != jsonspan.KindObject {
 				c.stub(format.RuleBadArguments, i, "the arguments are no JSON object", "{}")
 			}
 		}
 	}
-	if thinking && len(all) > 0 && !c.dropped[all[0]] {
-		c.drop(format.RuleThinkingOnly, all[0], "the message holds reasoning and nothing else", all...)
+	for i := msg.First; thinking && i < msg.End; i++ {
+		c.left[i] = true
 	}
 }
 
@@ -212,8 +260,8 @@ func (c *checker) stub(rule string, i int, message, text string) {
 	c.add(format.Finding{Rule: rule, Where: c.where(i), Message: message, Fixable: true, Fix: fix})
 }
 
-// encoding checks the bytes of a line's blocks for what no UTF-8 decoder and no JSON parser takes. The text of the block,
-// in which such places have become U+FFFD, mends it.
+// encoding checks the bytes of a line's blocks for what no JSON parser of a provider takes. The text of the block, in
+// which such places have become U+FFFD, mends it.
 func (c *checker) encoding(e *entry) {
 	if e.line < 0 {
 		return
@@ -228,19 +276,14 @@ func (c *checker) encoding(e *entry) {
 		if at.element.Empty() {
 			raw = l.content.Of(c.d.data)
 		}
-		report := func(rule, message string) {
-			b := &c.d.tr.Blocks[i]
-			if b.Kind == pemmican.Text || b.Kind == pemmican.ToolResult {
-				c.stub(rule, i, message, b.Text)
-			} else {
-				c.drop(rule, i, message)
-			}
+		if c.left[i] || !hasLoneSurrogate(raw) {
+			continue
 		}
-		if !utf8.Valid(raw) {
-			report(format.RuleInvalidUTF8, "it holds bytes that are no UTF-8")
-		}
-		if hasLoneSurrogate(raw) {
-			report(format.RuleLoneSurrogate, `it holds half of a surrogate pair, such as \ud83d alone`)
+		const message = `it holds half of a surrogate pair, such as \ud83d alone`
+		if b := &c.d.tr.Blocks[i]; b.Kind == pemmican.Text || b.Kind == pemmican.ToolResult {
+			c.stub(format.RuleLoneSurrogate, i, message, b.Text)
+		} else {
+			c.drop(format.RuleLoneSurrogate, i, message)
 		}
 	}
 }
@@ -297,7 +340,7 @@ func (c *checker) firstRole() {
 	first := -1
 	for i := range t.Blocks {
 		msg := &t.Messages[t.Blocks[i].Message]
-		if msg.Role == pemmican.System || c.dropped[i] {
+		if msg.Role == pemmican.System || c.dropped[i] || c.left[i] {
 			continue
 		}
 		if msg.Role == pemmican.User {

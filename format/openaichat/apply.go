@@ -95,8 +95,8 @@ func (a applier) message(i int, m *wire.Message) error {
 		}
 		m.Gone = false
 		m.Closed = m.Closed || at.spot != inContent && at.spot != inReasoning
-		if at.spot == inNothing {
-			m.Role = "" // what it stands for cannot be moved into another message
+		if at.spot == inNothing || at.spot == inCalls && src.role != "assistant" {
+			m.Role = "" // What it stands for cannot be moved into another message; nothing can stand behind such calls.
 		}
 		if mark.Action == pemmican.Stub {
 			if err := a.stub(k, m); err != nil {
@@ -161,6 +161,10 @@ func (a applier) stub(k int, m *wire.Message) error {
 			part.Edits = append(part.Edits, a.textEdit(at.span, mark.Text))
 		}
 	case pemmican.ToolResult:
+		if mark.Text == "" && len(m.Content.Parts) == 0 {
+			m.Rest = append(m.Rest, wire.SetString(a.data, m.Span, "content", ""))
+			break
+		}
 		m.Content.StubText(mark.Text, func(p jsonspan.Span) (jsonspan.Edit, bool) {
 			_, _, ok := textOf(a.data, p)
 			return a.textEdit(p, mark.Text), ok

@@ -19,8 +19,12 @@ const maxID = 64
 // again in a later step. An id that is refused, and a result that does not stand directly behind its call, can only be
 // mended by dropping call and result. Arguments that are no JSON object in a string become one, which keeps what was
 // there under the name invalid_arguments.
+//
+// That text may not be empty is a rule of Moonshot's; OpenAI takes the empty string. That pictures may stand in the
+// user's messages only is a rule of OpenAI's, which some others do not have.
 func (d *Doc) Check() []format.Finding {
 	c := &wire.Checker{T: &d.t, Where: d.where, Data: d.data, Spans: d.spans, Blank: func(text string) bool { return text == "" }}
+	d.checkRoles(c)
 	d.checkText(c)
 	d.checkCalls(c)
 	c.Bytes()
@@ -39,18 +43,64 @@ func (d *Doc) Check() []format.Finding {
 	return c.Findings()
 }
 
+// checkRoles checks that every message has a role that the API knows, and only what this role may have.
+func (d *Doc) checkRoles(c *wire.Checker) {
+	for n := range d.messages {
+		m := &d.messages[n]
+		var calls []int // in a message that may have none
+		for i := m.first; i < m.end; i++ {
+			switch at := &d.places[i]; {
+			case at.spot == inMessage:
+				c.Block(format.RuleWrongRole, i, fmt.Sprintf("there is no role %q", m.role), wire.Drop("its message has no known role", i))
+			case at.spot == inCalls && m.role != "assistant":
+				calls = append(calls, i)
+			case d.t.Blocks[i].Kind == pemmican.Media && (m.role == "assistant" || m.role == "tool" || m.role == "function"):
+				if kind, _ := jsonspan.Get(d.data, at.span, "type"); jsonspan.Equal(d.data, kind, "image_url") {
+					c.Block(format.RuleWrongRole, i, "a picture may not stand in a message of the role "+m.role,
+						wire.Stub("it may not stand there", i, "[a picture that may not stand here]"))
+				}
+			}
+		}
+		if len(calls) > 0 {
+			c.Report(format.RuleWrongRole, fmt.Sprintf("messages[%d].tool_calls", n), fmt.Sprintf("a message of the role %s may not have calls", m.role),
+				wire.Drop("they may not stand there", calls...))
+		}
+		if m.noCalls(d.data) {
+			c.Report(format.RuleEmptyContent, fmt.Sprintf("messages[%d].tool_calls", n), "the list of calls is empty", nil)
+		}
+	}
+}
+
+// noCalls reports whether a message has a list of calls that is empty.
+func (m *message) noCalls(data []byte) bool {
+	return jsonspan.KindAt(data, m.calls) == jsonspan.KindArray && empty(data, m.calls)
+}
+
+// empty reports whether a value has no elements.
+func empty(data []byte, v jsonspan.Span) bool {
+	for range jsonspan.Elements(data, v) {
+		return false
+	}
+	return true
+}
+
 func (d *Doc) checkText(c *wire.Checker) {
 	for m := range d.t.Messages {
 		msg := &d.t.Messages[m]
-		reasoning := msg.Role == pemmican.Assistant
+		content := d.messages[d.places[msg.First].message].content
+		kind := jsonspan.KindAt(d.data, content)
+		// The empty string beside reasoning is a message that is taken.
+		reasoning := msg.Role == pemmican.Assistant && kind != jsonspan.KindString
 		var all []int
 		for i := msg.First; i < msg.End; i++ {
 			b := &d.t.Blocks[i]
-			// The empty string beside reasoning is a message that is taken.
 			reasoning = reasoning && b.Kind == pemmican.Reasoning
 			all = append(all, i)
-			if b.Kind == pemmican.Text && b.Text == "" {
+			switch {
+			case b.Kind == pemmican.Text && b.Text == "":
 				c.Block(format.RuleEmptyContent, i, "the text is empty", wire.Drop("it is empty", i))
+			case d.places[i].spot == inResult && d.messages[d.places[i].message].role == "tool" && kind != jsonspan.KindString && empty(d.data, content):
+				c.Block(format.RuleEmptyContent, i, "the result has no content", wire.Stub("it had no content", i, ""))
 			}
 		}
 		if reasoning {
@@ -60,12 +110,18 @@ func (d *Doc) checkText(c *wire.Checker) {
 }
 
 func (d *Doc) checkCalls(c *wire.Checker) {
-	// step is, for a message of results, the assistant message that it stands directly behind.
+	// step is, for a message of results, the assistant message that it stands directly behind. Messages that fixes drop
+	// are not there.
 	step := make([]int, len(d.t.Messages))
+	gone, before := c.Dropped(), -1
 	for m := range d.t.Messages {
+		msg := &d.t.Messages[m]
 		step[m] = m
-		if d.t.Messages[m].Role == pemmican.Tool && m > 0 {
-			step[m] = step[m-1]
+		if msg.Role == pemmican.Tool && before >= 0 {
+			step[m] = step[before]
+		}
+		if !wire.All(gone, msg) {
+			before = m
 		}
 	}
 	c.Pairs(

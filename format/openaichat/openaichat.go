@@ -61,7 +61,7 @@ type spot uint8
 
 const (
 	inContent   spot = iota // a part of the content, or the one string
-	inCalls                 // an element of tool_calls
+	inCalls                 // an element of tool_calls, also where there may be none
 	inResult                // the whole message, but for what else is in its content
 	inReasoning             // the reasoning members
 	inFunction              // function_call
@@ -141,7 +141,7 @@ func (r *reader) message(v jsonspan.Span) error {
 		return fail("has a content that is neither text nor a list of parts")
 	}
 	r.blocks = r.blocks[:0]
-	role, author := pemmican.User, pemmican.ByRole
+	role, author, known := pemmican.User, pemmican.ByRole, true
 	switch m.role {
 	case "user":
 		r.content(role, m.content)
@@ -156,9 +156,12 @@ func (r *reader) message(v jsonspan.Span) error {
 		role = pemmican.System
 		r.content(role, m.content)
 	default:
-		author = pemmican.ByRuntime
+		author, known = pemmican.ByRuntime, false
 		r.t.Warnings = append(r.t.Warnings, fmt.Sprintf("messages[%d] has the unknown role %q", n, m.role))
 		r.add(pemmican.Block{Kind: pemmican.Opaque, Text: wire.Readable(r.data, v), Bytes: len(v.Of(r.data))}, inMessage, 0, v)
+	}
+	if role != pemmican.Assistant && known {
+		r.strayCalls(&m)
 	}
 	if len(r.blocks) == 0 {
 		if jsonspan.KindAt(r.data, m.content) == jsonspan.KindString {
@@ -327,6 +330,20 @@ func (r *reader) assistant(m *message) {
 			b.Kind, b.Text, b.Bytes = pemmican.Opaque, wire.Readable(r.data, v), len(v.Of(r.data))
 		}
 		r.add(b, inCalls, n, v)
+		n++
+	}
+}
+
+// strayCalls reads calls in a message that may have none. They are no calls, but can be dropped.
+func (r *reader) strayCalls(m *message) {
+	n, id := 0, ""
+	if len(r.blocks) > 0 && r.blocks[0].Kind == pemmican.ToolResult {
+		if id = r.blocks[0].CallID; id == "" {
+			return // nothing would say whose they are
+		}
+	}
+	for v := range jsonspan.Elements(r.data, m.calls) {
+		r.add(pemmican.Block{Kind: pemmican.Opaque, CallID: id, Text: wire.Readable(r.data, v), Bytes: len(v.Of(r.data))}, inCalls, n, v)
 		n++
 	}
 }

@@ -293,24 +293,65 @@ func FuzzDecode(f *testing.F) {
 		if _, err := Decode(out); err != nil {
 			t.Fatalf("%v\n%s\n%s", err, data, out)
 		}
-		fixed := pemmican.NewPlan(tr)
-		formattest.Fix(fixed, d.Check())
-		out, err = d.Apply(fixed)
+		mends(t, d)
+	})
+}
+
+// mends applies all fixes together, and wants nothing left that can be fixed.
+func mends(t rapid.TB, d *Doc) {
+	tr := d.Transcript()
+	fixed := pemmican.NewPlan(tr)
+	formattest.Fix(fixed, d.Check())
+	out, err := d.Apply(fixed)
+	if err != nil {
+		t.Fatalf("the fixes cannot be applied: %v\n%s", err, d.data)
+	}
+	again, err := Decode(out)
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, d.data, out)
+	}
+	if diff := formattest.SameBlocks(fixed.Result(tr), again.Transcript()); diff != "" {
+		t.Fatalf("%s\n%s\n%s", diff, d.data, out)
+	}
+	for _, f := range again.Check() {
+		if f.Fixable {
+			t.Fatalf("all fixes leave %s at %s: %s\n%s\n%s", f.Rule, f.Where, f.Message, d.data, out)
+		}
+	}
+}
+
+// broken are messages of which most are refused, by themselves or beside others.
+var broken = []string{
+	`{"role":"user","content":"go"}`,
+	`{"role":"user","content":""}`,
+	`{"role":"user","content":"t","tool_calls":[{"id":"a","function":{"name":"n","arguments":"{}"}}]}`,
+	`{"role":"user","tool_calls":[{"id":"a"},7]}`,
+	`{"role":"system","content":null,"tool_calls":[{"id":"a"}]}`,
+	`{"role":"assistant","content":"so"}`,
+	`{"role":"assistant","content":"","reasoning_content":"h"}`,
+	`{"role":"assistant","reasoning_content":"h","tool_calls":[]}`,
+	`{"role":"assistant","content":null,"tool_calls":[{"id":"a","function":{"name":"n","arguments":{"x":1}}}]}`,
+	`{"role":"assistant","content":"t","reasoning":"h","tool_calls":[{"id":"a","function":{"name":"n","arguments":"{}"}},{"id":"b","function":{"name":"n","arguments":"[]"}}]}`,
+	`{"role":"assistant","content":[{"type":"image_url","image_url":{"url":"u"}}],"tool_calls":[{"id":"b","function":{"name":"n"}}]}`,
+	`{"role":"assistant","function_call":{"name":"f","arguments":"{}"}}`,
+	`{"role":"function","name":"f","content":null}`,
+	`{"role":"tool","tool_call_id":"a","content":"r"}`,
+	`{"role":"tool","tool_call_id":"a","content":null,"tool_calls":[{"id":"b"}]}`,
+	`{"role":"tool","tool_call_id":"b","content":[{"type":"text","text":"\ud83d"},{"type":"image_url","image_url":{"url":"u"}}]}`,
+	`{"role":"tool","tool_call_id":"b","content":[],"tool_calls":[{"id":"a"},{"id":"b"}]}`,
+	`{"role":"tool","content":[{"type":"image_url"}],"tool_calls":[{"id":"a"}]}`,
+	`{"role":"critic","content":"r","tool_call_id":"a"}`,
+}
+
+// TestFixes mends conversations in which anything may stand beside anything.
+func TestFixes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		messages := rapid.SliceOfN(rapid.SampledFrom(broken), 1, 8).Draw(t, "messages")
+		d, err := Decode([]byte("[" + strings.Join(messages, ",") + "]"))
 		if err != nil {
-			t.Fatalf("the fixes cannot be applied: %v\n%s", err, data)
+			t.Fatal(err)
 		}
-		again, err := Decode(out)
-		if err != nil {
-			t.Fatalf("%v\n%s\n%s", err, data, out)
-		}
-		if diff := formattest.SameBlocks(fixed.Result(tr), again.Transcript()); diff != "" {
-			t.Fatalf("%s\n%s\n%s", diff, data, out)
-		}
-		for _, f := range again.Check() {
-			if f.Fixable {
-				t.Fatalf("all fixes leave %s at %s: %s\n%s\n%s", f.Rule, f.Where, f.Message, data, out)
-			}
-		}
+		mends(t, d)
 	})
 }
 

@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -10,18 +11,20 @@ import (
 	"github.com/pemmican-dev/pemmican/internal/jsonspan"
 )
 
-// Check returns what pi would pass over or not survive in the file, and what the provider would refuse in what pi sends.
+// Check returns what pi does not survive in the file, what the provider would refuse in what pi sends, and what is lost
+// because pi passes over a line or does not find it.
 //
-// pi mends some things by itself, and these are not reported: it leaves answers out that failed or were aborted, makes up
-// a result for a call that the session ends with, and takes lone surrogates out of every text but arguments (observed).
-// It does not mend results without a call, so the results behind an answer that failed are such.
+// pi mends some things by itself, and these are no findings: it leaves answers out that failed or were aborted, tells
+// the model of a call without a result that there is none, and takes lone surrogates out of every text but arguments
+// (observed). It does not mend results without a call, so the results behind an answer that failed are such.
 //
 // Marks that mend a finding need a pi that honours context_edit lines; for an older one nothing is fixable.
 func (d *Doc) Check() []format.Finding {
-	c := checker{d: d, findings: append([]format.Finding(nil), d.problems...), gone: map[int]bool{}}
+	c := checker{d: d, gone: map[int]bool{}}
+	c.lines()
 	c.entries()
-	c.messages()
 	c.calls()
+	c.messages()
 	return c.findings
 }
 
@@ -44,6 +47,30 @@ func where(line int) string { return fmt.Sprintf("line %d", line) }
 // line is where a message stands. The system text stands in no line of its own, and is never reported.
 func (c *checker) line(m int) int { return c.d.entries[max(0, c.d.src[m])].line }
 
+// lines reports what reading the lines met, but for lines that are cut off: what stood there was never whole.
+func (c *checker) lines() {
+	d := c.d
+	if len(d.problems) == 0 {
+		return
+	}
+	half := map[string]bool{}
+	for n, line := range lines(d.data) {
+		_, err := jsonspan.Scan(line.Of(d.data), 0)
+		half[where(n)] = errors.Is(err, jsonspan.ErrTruncated)
+	}
+	for _, f := range d.problems {
+		switch {
+		case f.Rule == format.RuleBadLine && half[f.Where]:
+			continue
+		case f.Rule == format.RuleBrokenChain && len(d.path) > 0:
+			if _, loop := d.byID[d.entries[d.path[0]].parent]; loop {
+				f.Rule = format.RuleAgentFails
+			}
+		}
+		c.findings = append(c.findings, f)
+	}
+}
+
 // entries looks at lines, live or not.
 func (c *checker) entries() {
 	d := c.d
@@ -53,16 +80,19 @@ func (c *checker) entries() {
 	seen := map[string]int{}
 	for i := 1; i < len(d.entries); i++ {
 		e := &d.entries[i]
+		first, twice := seen[e.id]
 		switch {
 		case e.kind == kindHeader:
 		case e.id == "":
-			if e.kind != kindOther && e.kind != kindSessionInfo && e.kind != kindCustom && i != d.leaf() {
-				c.report(format.RuleBadID, e.line, nil, "the line has no id, so pi never sends it")
+			if e.sent() && i != d.leaf() {
+				c.report(format.RuleBadLine, e.line, nil, "the line has no id, so pi never sends it")
 			}
-		case seen[e.id] > 0:
-			c.report(format.RuleBadID, e.line, nil, "the id %q is that of line %d too, which pi forgets", e.id, seen[e.id])
+		case twice:
+			if e.sent() || d.entries[first].sent() {
+				c.report(format.RuleBadLine, e.line, nil, "the id %q is that of line %d too, which pi forgets", e.id, d.entries[first].line)
+			}
 		default:
-			seen[e.id] = e.line
+			seen[e.id] = i
 		}
 	}
 	if !d.edits {
@@ -70,18 +100,30 @@ func (c *checker) entries() {
 	}
 	for _, i := range d.path {
 		if e := &d.entries[i]; e.kind == kindEdit && !d.has(e.span, "replacement") {
-			c.report(format.RuleBadLine, e.line, nil, "the context_edit has no replacement, which pi does not survive")
+			c.report(format.RuleAgentFails, e.line, nil, "the context_edit has no replacement, which pi does not survive")
 		}
 	}
 }
 
-// messages looks at each live message for itself.
+// sent reports whether a line holds something that is sent, or says what is.
+func (e *entry) sent() bool {
+	switch e.kind {
+	case kindHeader, kindOther, kindSessionInfo, kindCustom:
+		return false
+	}
+	return true
+}
+
+// messages looks at each live message for itself. Thinking without a signature is no finding: pi sends it as text.
 func (c *checker) messages() {
 	d := c.d
 	first := true
 	for m := range d.tr.Messages {
 		msg := &d.tr.Messages[m]
 		if msg.Role == pemmican.System {
+			continue
+		}
+		if msg.Role == pemmican.Tool && c.gone[msg.First] {
 			continue
 		}
 		if first && msg.Role != pemmican.User {
@@ -91,17 +133,18 @@ func (c *checker) messages() {
 		if msg.Role != pemmican.Assistant {
 			continue
 		}
-		thinking := true
+		thinking, bound := true, false
 		for i := msg.First; i < msg.End; i++ {
 			thinking = thinking && d.tr.Blocks[i].Kind == pemmican.Reasoning
+			bound = bound || d.tr.Blocks[i].Bound
 		}
-		if thinking {
+		if thinking && bound {
 			c.report(format.RuleThinkingOnly, c.line(m), c.dropMessage(m), "the answer holds only thinking")
 		}
 		e := &d.entries[d.src[m]]
 		if d.content[m] == e.content && jsonspan.KindAt(d.data, e.content) == jsonspan.KindString {
 			fix := map[int]pemmican.Mark{msg.First: mark(pemmican.Stub, d.tr.Blocks[msg.First].Text)}
-			c.report(format.RuleBadLine, e.line, fix, "the content of the answer is a string, which pi does not survive")
+			c.report(format.RuleAgentFails, e.line, fix, "the content of the answer is a string, which pi does not survive")
 		}
 	}
 }
@@ -110,12 +153,6 @@ func (c *checker) messages() {
 func (c *checker) calls() {
 	d, t := c.d, &c.d.tr
 	partner := t.Partners()
-	lastAssistant := -1
-	for m := range t.Messages {
-		if t.Messages[m].Role == pemmican.Assistant {
-			lastAssistant = m
-		}
-	}
 	barrier := make([]int, len(t.Messages)) // the nearest message before that holds no results
 	for m := range t.Messages {
 		barrier[m] = m - 1
@@ -135,10 +172,6 @@ func (c *checker) calls() {
 					c.report(format.RuleDuplicateCallID, c.line(m), nil, "the call id %q stands twice in one answer", b.CallID)
 					break
 				}
-			}
-			if partner[i] < 0 && m != lastAssistant {
-				c.report(format.RuleCallWithoutResult, c.line(m), c.dropCall(i),
-					"the call %q of %s has no result; pi tells the model that there is none", b.CallID, b.Tool)
 			}
 		case pemmican.ToolResult:
 			call := partner[i]

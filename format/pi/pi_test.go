@@ -495,8 +495,8 @@ func TestCorpus(t *testing.T) {
 	if calls != 193 || results != 192 || open != 1 {
 		t.Errorf("%d calls, %d results, %d open", calls, results, open)
 	}
-	if f := d.Check(); len(f) != 1 || f[0].Rule != format.RuleCallWithoutResult || f[0].Where != "line 628" || f[0].Fixable {
-		t.Errorf("findings %s", dumpFindings(f))
+	if f := d.Check(); len(f) > 0 {
+		t.Errorf("findings %s", dumpFindings(f)) // pi answers the open call itself
 	}
 	if tr.Messages[len(tr.Messages)-1].Role == pemmican.Assistant && d.tokens() < 10000 {
 		t.Errorf("the context takes %d tokens", d.tokens())

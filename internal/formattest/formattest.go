@@ -17,15 +17,15 @@ import (
 	"github.com/pemmican-dev/pemmican"
 )
 
-// texts are what stubs and summaries are made of: everything that an encoder may get wrong. None is blank, since some
-// providers refuse that.
+// texts are what stubs and summaries are made of: everything that an encoder may get wrong. None is blank or ends with
+// white space, since some providers refuse that.
 var texts = []string{
 	"[12 lines, 340 tokens left out]",
 	`a "quoted" \ backslash \ud83d`,
 	"two\nlines\r\nand\ta tab",
 	"<b>&amp; 👩‍👩‍👧 e\u0301 \u2028 日本語",
 	"\x00\x1f\x7f control",
-	strings.Repeat("long ", 200),
+	strings.Repeat("long ", 200) + "end",
 }
 
 // RandomPlan draws a plan as a planner could make it, within tr.Can: whole units are kept or dropped, system text,

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/pemmican-dev/pemmican"
@@ -24,6 +25,8 @@ type Checker struct {
 	Spans func(block int) (all jsonspan.Span, stub, inner []jsonspan.Span)
 	// UserFirst is true if the first message must be the user's.
 	UserFirst bool
+	// StrictEnds is true if no answer may end with reasoning, nor the last message, if it is one, with white space.
+	StrictEnds bool
 	// Blank reports whether a provider takes this text for none.
 	Blank func(text string) bool
 
@@ -266,7 +269,10 @@ func (c *Checker) Findings() []format.Finding {
 	if c.UserFirst {
 		c.leaders()
 	}
-	gone := c.dropped()
+	if c.StrictEnds {
+		c.trailingSpace()
+	}
+	gone := c.Dropped()
 	for k := range c.findings {
 		for i, m := range c.findings[k].Fix {
 			if d, ok := gone[i]; ok && m.Action != pemmican.Drop {
@@ -282,7 +288,8 @@ func (c *Checker) Findings() []format.Finding {
 	return c.findings
 }
 
-func (c *Checker) dropped() map[int]pemmican.Mark {
+// Dropped returns the marks of the blocks that the fixes so far drop.
+func (c *Checker) Dropped() map[int]pemmican.Mark {
 	gone := map[int]pemmican.Mark{}
 	for k := range c.findings {
 		for i, m := range c.findings[k].Fix {
@@ -292,6 +299,16 @@ func (c *Checker) dropped() map[int]pemmican.Mark {
 		}
 	}
 	return gone
+}
+
+// All reports whether all blocks of a message are among those that are dropped.
+func All(dropped map[int]pemmican.Mark, msg *pemmican.Message) bool {
+	for i := msg.First; i < msg.End; i++ {
+		if _, ok := dropped[i]; !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // droppers returns for each block that a fix drops the last finding that does.
@@ -307,16 +324,16 @@ func (c *Checker) droppers() map[int]int {
 	return by
 }
 
-// hollow drops what is left of an assistant message where fixes take all but reasoning and empty text.
+// hollow drops what is left of an assistant message where fixes take all but reasoning and empty text, and the reasoning
+// that it would end with.
 func (c *Checker) hollow() {
 	by := c.droppers()
-	for m := range c.T.Messages {
+	goesOn := false // what is left behind the message is the assistant's too, which providers take for one message
+	behind := -1    // the finding that takes what stood right behind it
+	for m := len(c.T.Messages) - 1; m >= 0; m-- {
 		msg := &c.T.Messages[m]
-		if msg.Role != pemmican.Assistant {
-			continue
-		}
 		finding, solid := -1, false
-		var rest []int
+		var rest, end []int
 		for i := msg.First; i < msg.End; i++ {
 			b := &c.T.Blocks[i]
 			if k, ok := by[i]; ok {
@@ -324,11 +341,59 @@ func (c *Checker) hollow() {
 				continue
 			}
 			rest = append(rest, i)
-			solid = solid || b.Kind != pemmican.Reasoning && (b.Kind != pemmican.Text || !c.Blank(b.Text))
+			if b.Kind == pemmican.Reasoning {
+				end = append(end, i)
+				continue
+			}
+			end = nil
+			solid = solid || b.Kind != pemmican.Text || !c.Blank(b.Text)
 		}
-		if finding >= 0 && !solid {
-			maps.Copy(c.findings[finding].Fix, Drop("nothing else is left of its message", rest...))
+		if msg.Role == pemmican.Assistant {
+			switch {
+			case finding >= 0 && !solid:
+				maps.Copy(c.findings[finding].Fix, Drop("nothing else is left of its message", rest...))
+				rest = nil
+			case c.StrictEnds && solid && !goesOn && max(finding, behind) >= 0:
+				maps.Copy(c.findings[max(finding, behind)].Fix, Drop("an answer may not end with it", end...))
+			}
 		}
+		if len(rest) > 0 {
+			goesOn, behind = msg.Role == pemmican.Assistant, -1
+		} else {
+			behind = max(behind, finding)
+		}
+	}
+}
+
+// trailingSpace cuts the white space off the end of an answer that is the last message, or becomes it.
+func (c *Checker) trailingSpace() {
+	by := c.droppers()
+	i, finding := len(c.T.Blocks)-1, -1
+	for ; i >= 0; i-- {
+		k, ok := by[i]
+		if !ok {
+			break
+		}
+		finding = max(finding, k)
+	}
+	if i < 0 || c.T.Blocks[i].Kind != pemmican.Text || c.T.Messages[c.T.Blocks[i].Message].Role != pemmican.Assistant {
+		return
+	}
+	text := strings.TrimRightFunc(c.T.Blocks[i].Text, unicode.IsSpace)
+	if text == c.T.Blocks[i].Text {
+		return
+	}
+	for k := range c.findings {
+		if m, ok := c.findings[k].Fix[i]; ok {
+			m.Text = text
+			c.findings[k].Fix[i] = m
+		}
+	}
+	fix := Stub("the last answer may not end with white space", i, text)
+	if finding >= 0 {
+		maps.Copy(c.findings[finding].Fix, fix)
+	} else {
+		c.Block(format.RuleTrailingSpace, i, "the conversation ends with an answer that ends with white space", fix)
 	}
 }
 
@@ -340,7 +405,7 @@ func (c *Checker) userFirst() {
 		case pemmican.System:
 			continue
 		case pemmican.Assistant:
-			fix, _ := c.leading(c.dropped())
+			fix, _ := c.leading(c.Dropped())
 			c.Block(format.RuleFirstRole, msg.First, "the conversation starts with the assistant, not with the user", fix)
 		}
 		return
@@ -353,7 +418,7 @@ func (c *Checker) leaders() {
 	for _, k := range c.droppers() {
 		finding = max(finding, k)
 	}
-	if fix, ok := c.leading(c.dropped()); ok && finding >= 0 {
+	if fix, ok := c.leading(c.Dropped()); ok && finding >= 0 {
 		maps.Copy(c.findings[finding].Fix, fix)
 	}
 }

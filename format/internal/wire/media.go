@@ -55,3 +55,41 @@ func unslash(raw []byte) []byte {
 	}
 	return bytes.ReplaceAll(raw, []byte(`\/`), []byte(`/`))
 }
+
+// BadBase64 tells what is wrong with the data of a picture, "" if nothing is. Line breaks and both alphabets are taken.
+func BadBase64(data []byte, v jsonspan.Span) string {
+	if jsonspan.KindAt(data, v) != jsonspan.KindString || v.End-v.Start == 2 {
+		return "the picture has no data"
+	}
+	raw := data[v.Start+1 : v.End-1]
+	n, padding := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case c == '\\' && i+1 < len(raw) && strings.IndexByte("nrt", raw[i+1]) >= 0:
+			i++
+		case c == '\\' && i+1 < len(raw) && raw[i+1] == '/' && !padding:
+			i++
+			n++
+		case c == '=':
+			padding = true
+		case c == ' ':
+		case padding || !digit64[c]:
+			return "the data of the picture is no base64"
+		default:
+			n++
+		}
+	}
+	if n%4 == 1 || n == 0 {
+		return "the data of the picture is no base64"
+	}
+	return ""
+}
+
+// digit64 are the digits of both alphabets of base64.
+var digit64 = func() (is [256]bool) {
+	for c := range is {
+		l := c | 0x20
+		is[c] = 'a' <= l && l <= 'z' && c < 0x80 || '0' <= c && c <= '9' || c == '+' || c == '/' || c == '-' || c == '_'
+	}
+	return is
+}()

@@ -76,3 +76,25 @@ func TestBase64(t *testing.T) {
 		}
 	}
 }
+
+func TestBadBase64(t *testing.T) {
+	for _, test := range []struct{ in, want string }{
+		{`"iVBORw0KGgo="`, ""},
+		{`"iVBORw0KGgo"`, ""},    // without padding
+		{`"iVBO\nRw0\/+_-"`, ""}, // line breaks, an escaped slash, the other alphabet
+		{`""`, "the picture has no data"},
+		{`null`, "the picture has no data"},
+		{``, "the picture has no data"},
+		{`"<redacted>"`, "the data of the picture is no base64"},
+		{`"data:image/png;base64,AAAA"`, "the data of the picture is no base64"},
+		{`"AAAAA"`, "the data of the picture is no base64"}, // one digit is less than a byte
+		{`"AA=A"`, "the data of the picture is no base64"},
+		{`"="`, "the data of the picture is no base64"},
+		{`"AA\u00e9A"`, "the data of the picture is no base64"},
+		{"\"AA\xc1A\"", "the data of the picture is no base64"},
+	} {
+		if got := BadBase64([]byte(test.in), jsonspan.Span{End: len(test.in)}); got != test.want {
+			t.Errorf("BadBase64(%s) = %q, want %q", test.in, got, test.want)
+		}
+	}
+}

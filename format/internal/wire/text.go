@@ -16,10 +16,10 @@ func UserText(text string) pemmican.Block {
 	return pemmican.Block{Text: text}
 }
 
-// JoinText joins the text parts of one result as the plan's Result does.
+// JoinText joins the text parts of one result as the plan's Result does. An empty part is none.
 func JoinText(a, b string) string {
-	if a == "" {
-		return b
+	if a == "" || b == "" {
+		return a + b
 	}
 	return a + "\n" + b
 }
