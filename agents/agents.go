@@ -3,6 +3,7 @@
 package agents
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"unicode"
@@ -22,7 +23,7 @@ type Agent struct {
 	Format string
 
 	folders func(env Env, home string) []folder
-	resume  func(info format.Info, file string) string
+	resume  func(env Env, info format.Info, file string) string
 }
 
 // folder is where an agent keeps session files.
@@ -63,12 +64,16 @@ func ForFormat(name string) (Agent, bool) {
 }
 
 // Resume returns the command that a person types to take up the session in file again, quoted for a POSIX shell and
-// always one line. It is "" where there is none: a subagent's session is taken up by its parent only.
-func (a Agent) Resume(info format.Info, file string) string {
+// always one line. It is "" where there is none: a subagent's session is taken up by its parent only, and an agent that
+// goes by the id finds a file by its name and in its own folders only. A nil env is os.Getenv.
+func (a Agent) Resume(env Env, info format.Info, file string) string {
 	if a.resume == nil {
 		return ""
 	}
-	command := a.resume(info, file)
+	if env == nil {
+		env = os.Getenv
+	}
+	command := a.resume(env, info, file)
 	if command == "" || info.Dir == "" {
 		return command
 	}
@@ -94,7 +99,7 @@ func piFolders(env Env, home string) []folder {
 }
 
 // resumePi opens the file by its path: pi takes any, but the session's working folder must exist.
-func resumePi(_ format.Info, file string) string {
+func resumePi(_ Env, _ format.Info, file string) string {
 	if file == "" {
 		return ""
 	}
@@ -117,16 +122,15 @@ func claudeFolders(env Env, home string) []folder {
 	return []folder{{path: filepath.Join(dir, "projects"), grouped: true, subagents: true}}
 }
 
-// resumeClaude names the session by its id. Claude Code finds it by the name of its file, so that name is the id,
-// except for a copy under a name of its own, where the id inside is the better guess.
-func resumeClaude(info format.Info, file string) string {
-	stem := strings.TrimSuffix(filepath.Base(file), sessionExt)
-	if isSubagent(stem) {
-		return ""
-	}
+// resumeClaude names the session by its id. Claude Code finds it by the name of its file, below its own folder: a file
+// that lies elsewhere, or has another name, is not found, and the id inside would take up another file. Without a file
+// the id is all there is.
+func resumeClaude(env Env, info format.Info, file string) string {
 	id := info.ID
-	if isUUID(stem) {
-		id = stem
+	if file != "" {
+		if id = strings.TrimSuffix(filepath.Base(file), sessionExt); !isUUID(id) || owner(env, file) != "claude" {
+			return ""
+		}
 	}
 	if id == "" || strings.HasPrefix(id, "-") { // what stands in a file must not become an option
 		return ""

@@ -41,6 +41,14 @@ func TestAgentsByNameAndFormat(t *testing.T) {
 	}
 }
 
+// atHome is the environment of somebody whose home folder is /home/me.
+func atHome(key string) string {
+	if key == "HOME" {
+		return "/home/me"
+	}
+	return ""
+}
+
 func TestResume(t *testing.T) {
 	for _, tt := range []struct {
 		name, agent string
@@ -56,27 +64,29 @@ func TestResume(t *testing.T) {
 		{"tilde is no home", "pi", format.Info{Dir: "~root"}, "/s/a.jsonl", "cd '~root' && pi --session /s/a.jsonl"},
 		{"one line, whatever is in the file", "pi", format.Info{Dir: "/a\nrm -rf b\x1b[2J'\\é"}, "/s/a.jsonl", `cd $'/a\012rm -rf b\033[2J\'\\\303\251' && pi --session /s/a.jsonl`},
 		{"text that runs backwards", "pi", format.Info{Dir: "/a\u202eb"}, "/s/a.jsonl", `cd $'/a\342\200\256b' && pi --session /s/a.jsonl`},
-		{"claude", "claude", format.Info{ID: "other", Dir: "/app"}, "/p/" + uuid + ".jsonl", "cd /app && claude --resume " + uuid},
-		{"claude, a copy", "claude", format.Info{ID: uuid, Dir: "/app"}, "copy.jsonl", "cd /app && claude --resume " + uuid},
+		{"claude", "claude", format.Info{ID: "other", Dir: "/app"}, "/home/me/.claude/projects/p/" + uuid + ".jsonl", "cd /app && claude --resume " + uuid},
+		{"claude, a copy", "claude", format.Info{ID: uuid, Dir: "/app"}, "/home/me/.claude/projects/p/copy.jsonl", ""},
+		{"claude, a copy elsewhere", "claude", format.Info{ID: uuid, Dir: "/app"}, "/p/" + uuid + ".jsonl", ""},
+		{"claude, another extension", "claude", format.Info{ID: uuid}, "/home/me/.claude/projects/p/" + uuid + ".json", ""},
 		{"claude without a file", "claude", format.Info{ID: uuid}, "", "claude --resume " + uuid},
-		{"claude without an id", "claude", format.Info{Dir: "/app"}, "copy.jsonl", ""},
-		{"claude, an id like an option", "claude", format.Info{ID: "--help"}, "copy.jsonl", ""},
-		{"claude, an odd id", "claude", format.Info{ID: "a;b"}, "copy.jsonl", "claude --resume 'a;b'"},
-		{"claude, a subagent", "claude", format.Info{ID: uuid, Dir: "/app"}, "/p/agent-1a2b.jsonl", ""},
+		{"claude without an id", "claude", format.Info{Dir: "/app"}, "", ""},
+		{"claude, an id like an option", "claude", format.Info{ID: "--help"}, "", ""},
+		{"claude, an odd id", "claude", format.Info{ID: "a;b"}, "", "claude --resume 'a;b'"},
+		{"claude, a subagent", "claude", format.Info{ID: uuid, Dir: "/app"}, "/home/me/.claude/projects/p/agent-1a2b.jsonl", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := named(t, tt.agent).Resume(tt.info, tt.file); got != tt.want {
+			if got := named(t, tt.agent).Resume(atHome, tt.info, tt.file); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
 	}
-	if got := (agents.Agent{}).Resume(format.Info{ID: "x"}, "y"); got != "" {
+	if got := (agents.Agent{}).Resume(atHome, format.Info{ID: "x"}, "y"); got != "" {
 		t.Errorf("the zero agent resumes by %q", got)
 	}
 }
 
 func TestResumeMakesTheFileAbsolute(t *testing.T) {
-	got := named(t, "pi").Resume(format.Info{Dir: "/app"}, "a.jsonl")
+	got := named(t, "pi").Resume(atHome, format.Info{Dir: "/app"}, "a.jsonl")
 	wd, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
@@ -91,9 +101,9 @@ func TestResumeIsOneLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dir := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "dir")
 		a, _ := agents.Named("pi")
-		for _, r := range a.Resume(format.Info{Dir: dir}, "/s/a.jsonl") {
+		for _, r := range a.Resume(atHome, format.Info{Dir: dir}, "/s/a.jsonl") {
 			if unicode.IsControl(r) || r == unicode.ReplacementChar {
-				t.Fatalf("%q", a.Resume(format.Info{Dir: dir}, "/s/a.jsonl"))
+				t.Fatalf("%q", a.Resume(atHome, format.Info{Dir: dir}, "/s/a.jsonl"))
 			}
 		}
 	})
@@ -105,12 +115,12 @@ func TestResumeInAShell(t *testing.T) {
 	if err != nil {
 		t.Skip("no bash here")
 	}
-	for _, name := range []string{"plain", "with space", "it's", `"double"`, "$HOME `x` \\ ;&|", "new\nline", "tab\tand'quote\\", "ünïcödé 汉", "-dash", "*?[a]", "~", "=ls"} {
+	for _, name := range []string{"plain", "with space", "it's", `"double"`, "$HOME `x` \\ ;&|", "new\nline", "tab\tand'quote\\", "ünïcödé 汉", "half \xff a rune", "-dash", "*?[a]", "~", "=ls"} {
 		dir := filepath.Join(t.TempDir(), name)
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		command := named(t, "pi").Resume(format.Info{Dir: dir}, filepath.Join(dir, name+".jsonl"))
+		command := named(t, "pi").Resume(atHome, format.Info{Dir: dir}, filepath.Join(dir, name+".jsonl"))
 		cmd := exec.Command(bash, "-c", `pi() { printf '%s|%s|%s' "$PWD" "$1" "$2"; }; `+command)
 		out, err := cmd.Output()
 		if err != nil {

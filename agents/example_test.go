@@ -26,6 +26,6 @@ func ExampleExtend() {
 
 func ExampleAgent_Resume() {
 	pi, _ := agents.Named("pi")
-	fmt.Println(pi.Resume(format.Info{Dir: "/home/me/my app"}, "/home/me/.pi/agent/sessions/x/a.jsonl"))
+	fmt.Println(pi.Resume(nil, format.Info{Dir: "/home/me/my app"}, "/home/me/.pi/agent/sessions/x/a.jsonl"))
 	// Output: cd '/home/me/my app' && pi --session /home/me/.pi/agent/sessions/x/a.jsonl
 }

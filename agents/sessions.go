@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -37,18 +38,21 @@ const minPrefix = 6
 
 // List returns the session files of the known agents, the newest first. Only folders are read, no file. A folder that
 // cannot be read is reported in the error, which then stands beside the files of the others; one that does not exist
-// is not an error. A nil env is os.Getenv.
+// is not an error. What Pemmican wrote beside a session under a name of its own, *.compacted.jsonl and *.fixed.jsonl, is
+// left out: it has the id of that session. A nil env is os.Getenv.
 func List(env Env) ([]SessionFile, error) { return list(env, All()) }
 
-// Find returns the session that ref names. On success the slice holds that one file; with ErrAmbiguous it holds all
-// that ref may mean. A nil env is os.Getenv. ref is one of
+// Find returns the session that ref names. On success it is the first of the slice, and the only one except for "latest",
+// where the older ones stand behind it: for somebody who finds that the first one is no session that can be read. With
+// ErrAmbiguous the slice holds all that ref may mean. A nil env is os.Getenv. ref is one of
 //
 //   - "latest", the session that was written to last, of any agent; "pi:latest", "claude:latest", of one;
 //   - a session id, or six or more characters of its beginning if no other session has them; "pi:ID" looks at the
 //     sessions of one agent only;
-//   - a path, of whatever file. What has a slash, ends in .jsonl or names a file that is there is a path.
+//   - a path, of whatever file. What is there, has a slash or has an extension is a path and never an id.
 //
-// A folder that cannot be read makes "latest" fail rather than mean an older session.
+// A folder that cannot be read makes "latest" fail rather than mean an older session. An error about a path is one of
+// package fs, or wraps ErrNoSession.
 func Find(env Env, ref string) ([]SessionFile, error) {
 	if env == nil {
 		env = os.Getenv
@@ -72,33 +76,44 @@ func Find(env Env, ref string) ([]SessionFile, error) {
 func latest(env Env, searched []Agent) ([]SessionFile, error) {
 	files, err := list(env, searched)
 	if err != nil {
-		return nil, fmt.Errorf("cannot tell which session is the latest: %w; name the session by its id or path", err)
+		return nil, fmt.Errorf("cannot tell which session is the latest: %w; name the session by its id or path", oneLine(err))
 	}
-	for _, f := range files {
-		if !f.Subagent {
-			return []SessionFile{f}, nil
-		}
+	files = slices.DeleteFunc(files, func(f SessionFile) bool { return f.Subagent })
+	if len(files) > 0 {
+		return files, nil
 	}
 	return nil, fmt.Errorf("%w: there is none in %s", ErrNoSession, places(env, searched))
 }
 
+// oneLine is an error that joins several, on one line.
+func oneLine(err error) error {
+	return lineError{strings.ReplaceAll(err.Error(), "\n", "; "), err}
+}
+
+// lineError says what another error means in other words.
+type lineError struct {
+	text string
+	err  error
+}
+
+func (e lineError) Error() string { return e.text }
+func (e lineError) Unwrap() error { return e.err }
+
 func isPath(ref string) bool {
-	if strings.ContainsRune(ref, '/') || strings.ContainsRune(ref, filepath.Separator) || strings.HasSuffix(ref, sessionExt) {
+	if strings.ContainsRune(ref, '/') || strings.ContainsRune(ref, filepath.Separator) || filepath.Ext(ref) != "" {
 		return true
 	}
-	info, err := os.Stat(ref)
-	return err == nil && !info.IsDir()
+	_, err := os.Lstat(ref) // a link is a path, wherever it leads
+	return err == nil
 }
 
 func findPath(env Env, path string) ([]SessionFile, error) {
 	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w: there is no file %s", ErrNoSession, path)
-	case err != nil:
-		return nil, err
-	case info.IsDir():
-		return nil, fmt.Errorf("%w: %s is a folder; name a file in it", ErrNoSession, path)
+	if err != nil {
+		return nil, missing(path, err)
+	}
+	if info.IsDir() {
+		return nil, lineError{path + " is a folder; name a file in it", ErrNoSession}
 	}
 	f := SessionFile{Path: path, Size: info.Size(), ModTime: info.ModTime()}
 	f.Agent = owner(env, path)
@@ -106,25 +121,51 @@ func findPath(env Env, path string) ([]SessionFile, error) {
 	return []SessionFile{f}, nil
 }
 
-// owner is the agent in whose folders path lies.
-func owner(env Env, path string) string {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return ""
+// missing says why there is no file at path.
+func missing(path string, err error) error {
+	link, linkErr := os.Readlink(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && linkErr == nil:
+		return lineError{path + " is a link to " + link + ", which is not there", ErrNoSession}
+	case errors.Is(err, fs.ErrNotExist):
+		return lineError{"there is no file " + path, ErrNoSession}
+	case errors.Is(err, syscall.ELOOP):
+		return lineError{path + " is a link that leads back to itself", ErrNoSession}
+	case errors.Is(err, syscall.ENOTDIR):
+		return lineError{"there is no file " + path + ": what stands before its last part is no folder", ErrNoSession}
 	}
+	return err
+}
+
+// owner is the agent in whose folders path lies, as it is written or with every link followed.
+func owner(env Env, path string) string {
+	paths := spellings(path)
 	home := homeOf(env)
 	for _, a := range All() {
 		for _, f := range a.folders(env, home) {
-			root, err := filepath.Abs(f.path)
-			if err != nil {
-				continue
-			}
-			if rel, err := filepath.Rel(root, abs); err == nil && filepath.IsLocal(rel) {
-				return a.Name
+			for _, root := range spellings(f.path) {
+				for _, p := range paths {
+					if rel, err := filepath.Rel(root, p); err == nil && filepath.IsLocal(rel) {
+						return a.Name
+					}
+				}
 			}
 		}
 	}
 	return ""
+}
+
+// spellings are the absolute path, and the one with its links followed where that is another one.
+func spellings(path string) []string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil
+	}
+	out := []string{abs}
+	if real, err := filepath.EvalSymlinks(abs); err == nil && real != abs {
+		out = append(out, real)
+	}
+	return out
 }
 
 func findID(env Env, searched []Agent, id string) ([]SessionFile, error) {
@@ -202,14 +243,18 @@ func list(env Env, searched []Agent) ([]SessionFile, error) {
 	}
 	home := homeOf(env)
 	l := lister{seen: map[string]bool{}}
+	var homeless []string // agents that are to be looked for in no folder at all
 	for _, a := range searched {
 		folders := a.folders(env, home)
 		if len(folders) == 0 {
-			l.errs = append(l.errs, fmt.Errorf("where %s keeps its sessions is unknown: set HOME", a.Name))
+			homeless = append(homeless, a.Name)
 		}
 		for _, f := range folders {
 			l.folder(a.Name, f)
 		}
+	}
+	if len(homeless) > 0 {
+		l.errs = append(l.errs, fmt.Errorf("where %s keeps sessions is unknown: HOME is not set", strings.Join(homeless, " or ")))
 	}
 	slices.SortFunc(l.files, func(a, b SessionFile) int {
 		return cmp.Or(b.ModTime.Compare(a.ModTime), strings.Compare(a.Path, b.Path))
@@ -254,9 +299,14 @@ func (l *lister) sessions(agent, dir string, subagents bool) {
 	}
 }
 
+// ownName reports whether Pemmican gave the file its name, by putting what it had done before the extension.
+func ownName(path string) bool {
+	return strings.HasSuffix(path, ".compacted"+sessionExt) || strings.HasSuffix(path, ".fixed"+sessionExt)
+}
+
 // file takes one session file. A link counts as what it leads to.
 func (l *lister) file(agent, path string) {
-	if l.seen[path] {
+	if l.seen[path] || ownName(path) {
 		return
 	}
 	l.seen[path] = true
@@ -281,9 +331,10 @@ func (l *lister) read(dir string) []fs.DirEntry {
 	return entries
 }
 
-// failed notes an error, except that something is not there: the agent was never used, or removed it a moment ago.
+// failed notes an error, except that something is not there: the agent was never used, or removed it a moment ago. A link
+// that leads back to itself leads to nothing either.
 func (l *lister) failed(err error) {
-	if !errors.Is(err, fs.ErrNotExist) {
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ELOOP) {
 		l.errs = append(l.errs, err)
 	}
 }

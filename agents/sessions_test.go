@@ -136,7 +136,7 @@ func TestListFolders(t *testing.T) {
 
 func TestListWithoutHome(t *testing.T) {
 	none := func(string) string { return "" }
-	if files, err := agents.List(none); len(files) != 0 || err == nil || !strings.Contains(err.Error(), "HOME") {
+	if files, err := agents.List(none); len(files) != 0 || err == nil || !strings.Contains(err.Error(), "HOME") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v, %v", files, err)
 	}
 	for _, ref := range []string{"latest", "pi:latest", uuidA} {
@@ -237,6 +237,10 @@ func TestFind(t *testing.T) {
 	sub := d.add(claudeDir + "agent-1a2b3c.jsonl")
 	other := d.add("work/body.json")
 	odd := d.add("work/it's a \"copy\" of.jsonl")
+	around, dangling := filepath.Join(d.home, piDir, "around.jsonl"), filepath.Join(d.home, piDir, "dangling.jsonl")
+	if errors.Join(os.Symlink("around.jsonl", around), os.Symlink("nowhere", dangling)) != nil {
+		t.Skip("no links here")
+	}
 	for _, tt := range []struct{ ref, want, agent, id string }{
 		{"latest", pi3, "pi", "noprefix"},
 		{"pi:latest", pi3, "pi", "noprefix"},
@@ -256,7 +260,7 @@ func TestFind(t *testing.T) {
 		{odd, odd, "", ""},
 	} {
 		got, err := agents.Find(d.env, tt.ref)
-		if err != nil || len(got) != 1 {
+		if latest := strings.HasSuffix(tt.ref, "latest"); err != nil || len(got) == 0 || !latest && len(got) > 1 {
 			t.Errorf("%s: got %v, %v", tt.ref, got, err)
 			continue
 		}
@@ -271,12 +275,67 @@ func TestFind(t *testing.T) {
 		{"pi:", "6 characters"},
 		{"pi:" + uuidB, "sessions"},
 		{"codex:latest", "codex:latest"},
-		{"./gone.jsonl", "gone.jsonl"},
+		{"./gone.jsonl", "there is no file ./gone.jsonl"},
+		{"gone.json", "there is no file gone.json"},
+		{other + "/below", "is no folder"},
+		{around, "leads back to itself"},
+		{dangling, "is a link to nowhere, which is not there"},
 		{filepath.Join(d.home, "work"), "is a folder"},
 	} {
 		if got, err := agents.Find(d.env, tt.ref); got != nil || !errors.Is(err, agents.ErrNoSession) || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%q: got %v, %v", tt.ref, got, err)
 		}
+	}
+}
+
+// Behind the latest session stand the older ones, and no subagent's.
+func TestFindLatestInOrder(t *testing.T) {
+	d := newDisk(t)
+	d.add(piDir + piTime + uuidA + ".jsonl")
+	d.add(claudeDir + uuidB + ".jsonl")
+	d.add(claudeDir + "agent-1a2b3c.jsonl")
+	d.add(piDir + piTime + uuidC + ".jsonl")
+	for ref, want := range map[string][]string{
+		"latest":        {piDir + piTime + uuidC + ".jsonl", claudeDir + uuidB + ".jsonl", piDir + piTime + uuidA + ".jsonl"},
+		"pi:latest":     {piDir + piTime + uuidC + ".jsonl", piDir + piTime + uuidA + ".jsonl"},
+		"claude:latest": {claudeDir + uuidB + ".jsonl"},
+	} {
+		got, err := agents.Find(d.env, ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, d.names(got)); diff != "" {
+			t.Errorf("%s: %s", ref, diff)
+		}
+	}
+}
+
+// What Pemmican writes beside a session is no session of the agent's, but a path names it.
+func TestListWithoutOwnFiles(t *testing.T) {
+	d := newDisk(t)
+	a := d.add(claudeDir + uuidA + ".jsonl")
+	copied := d.add(claudeDir + uuidA + ".compacted.jsonl")
+	d.add(claudeDir + uuidA + ".fixed.jsonl")
+	d.add(claudeDir + uuidA + ".compacted.compacted.jsonl")
+	d.add(piDir + piTime + uuidB + ".fixed.jsonl")
+	for _, ref := range []string{"latest", "claude:latest", uuidA, uuidA[:8]} {
+		if got, err := agents.Find(d.env, ref); err != nil || len(got) != 1 || got[0].Path != a {
+			t.Errorf("%s: got %v, %v", ref, got, err)
+		}
+	}
+	if got, err := agents.Find(d.env, copied); err != nil || len(got) != 1 || got[0].Path != copied {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// What is there is a path, also where it could be the beginning of an id.
+func TestFindWhatIsThere(t *testing.T) {
+	d := newDisk(t)
+	d.add(claudeDir + uuidA + ".jsonl")
+	d.add("here/" + uuidA[:8] + "/x")
+	t.Chdir(filepath.Join(d.home, "here"))
+	if got, err := agents.Find(d.env, uuidA[:8]); got != nil || err == nil || err.Error() != uuidA[:8]+" is a folder; name a file in it" {
+		t.Errorf("got %v, %v", got, err)
 	}
 }
 

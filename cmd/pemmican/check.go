@@ -24,22 +24,21 @@ pemmican check request.json --fix -o mended.json`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stdout := cmd.Context(), cmd.OutOrStdout()
+			if err := output.Conflict(); err != nil {
+				return err
+			}
 			progress := cli.NewProgress(cmd.ErrOrStderr(), -1, "reading")
 			defer progress.Done()
 			if !fix && (output.Path != "" || output.Append || output.Force) {
 				return cli.Unusable("", "give --fix too", "-o, --append and --force say where the mended transcript goes")
 			}
-			in, err := cli.Read(ctx, cmd.InOrStdin(), args[0])
-			if err != nil {
-				return err
-			}
-			doc, err := in.Decode(format)
+			in, doc, err := cli.Open(ctx, cmd.InOrStdin(), cmd.ErrOrStderr(), args[0], format)
 			if err != nil {
 				return err
 			}
 			checked := cli.NewCheck(doc)
 			if fix {
-				if err := output.Settle(in); err != nil {
+				if err := output.Settle(in, stdout); err != nil {
 					return err
 				}
 				if err := checked.Fix(ctx, stdout, in, &output); err != nil {
@@ -57,6 +56,5 @@ pemmican check request.json --fix -o mended.json`,
 	flags.BoolVar(&output.Force, "force", false, "replace the output if it exists; append to a session that changed a moment ago")
 	flags.StringVar(&format, "format", "", "the format of FILE, if its content does not tell: "+cli.FormatNames())
 	flags.BoolVar(&json, "json", false, "write one JSON object")
-	cmd.MarkFlagsMutuallyExclusive("append", "output")
 	return cmd
 }

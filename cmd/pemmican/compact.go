@@ -10,7 +10,7 @@ import (
 func compactCommand() *cobra.Command {
 	var (
 		settings     cli.Settings
-		output       = cli.Output{Suffix: ".compacted"}
+		output       = cli.Output{Suffix: cli.CompactedSuffix}
 		format       string
 		dryRun, json bool
 	)
@@ -33,44 +33,49 @@ pemmican compact - --window 128k < request.json > smaller.json`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
-			progress := cli.NewProgress(stderr, -1, "reading")
-			defer progress.Done()
-			in, err := cli.Read(ctx, cmd.InOrStdin(), args[0])
-			if err != nil {
+			if err := output.Conflict(); err != nil {
 				return err
 			}
-			doc, err := in.Decode(format)
+			progress := cli.NewProgress(stderr, -1, "reading")
+			defer progress.Done()
+			in, doc, err := cli.Open(ctx, cmd.InOrStdin(), stderr, args[0], format)
 			if err != nil {
 				return err
 			}
 			if !dryRun {
-				if err := output.Settle(in); err != nil {
+				if err := output.Settle(in, stdout); err != nil {
 					return err
 				}
 			}
 			progress.Step("compacting")
-			options, err := settings.Options(doc)
+			options, err := settings.Options(in)
 			if err != nil {
 				return err
 			}
+			options.Original = output.Original(in)
 			plan, report, err := pemmican.Compact(ctx, doc.Transcript(), options)
 			if err != nil {
 				return cli.About(in.Name, err)
 			}
 			result := cli.NewCompaction(doc.Format(), report)
 			result.Wish = settings.Wish(options)
+			result.Warnings = append(result.Warnings, settings.Unmatched(doc.Transcript())...)
 			if !dryRun {
 				progress.Step("writing")
 				err = output.Deliver(ctx, stdout, in, result, plan)
-				if cli.Status(err) == cli.ExitUnusable {
-					return err
-				}
 			}
 			progress.Done()
-			if showErr := output.Show(stdout, stderr, in, result, json); showErr != nil {
-				return showErr
+			// What kept the result from being written is told once: in the report that a program reads, or as the error.
+			if cli.Message(err) != "" && (!json || cli.Status(err) != cli.ExitRefused) || ctx.Err() != nil {
+				return err
 			}
-			return err
+			if err := output.Show(stdout, stderr, in, result, json); err != nil {
+				return err
+			}
+			if err != nil {
+				return cli.Failed(cli.Status(err))
+			}
+			return nil
 		},
 	}
 	flags := cmd.Flags()
@@ -87,6 +92,5 @@ pemmican compact - --window 128k < request.json > smaller.json`,
 	flags.BoolVar(&dryRun, "dry-run", false, "only report what would be done")
 	flags.BoolVar(&output.Force, "force", false, "replace the output if it exists; append to a session that changed a moment ago")
 	flags.BoolVar(&json, "json", false, "report as one JSON object on the standard output")
-	cmd.MarkFlagsMutuallyExclusive("append", "output")
 	return cmd
 }

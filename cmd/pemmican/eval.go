@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ func evalCommand() *cobra.Command {
 		dir, figures, report string
 		budgets              []string
 		minTokens            = cli.Tokens{N: eval.DefaultMinTokens}
+		cuts                 = cli.Number{N: eval.DefaultCuts, Least: 1, Most: 1_000_000}
 		force                bool
 	)
 	cmd := &cobra.Command{
@@ -33,20 +35,23 @@ func evalCommand() *cobra.Command {
 			"--sessions is a folder of sessions in any format that Pemmican reads; without it ../shared/corpus, or else examples.",
 		Example: `pemmican eval
 pemmican eval --sessions ~/.pi/agent/sessions --arm default,tail --budget 10% --json figures.json`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			var err error
 			if o.Budgets, err = shares(budgets); err != nil {
 				return err
 			}
-			o.MinTokens = minTokens.N
+			o.MinTokens, o.Cuts = minTokens.N, cuts.N
+			if figures != "" && filepath.Clean(figures) == filepath.Clean(report) {
+				return cli.Unusable("", "give each a file of its own", "--json and --report name one file for two results")
+			}
 			outputs := []cli.Output{{Path: figures, Force: force}, {Path: report, Force: force}}
 			for i := range outputs {
 				if outputs[i].Path == "" {
 					continue
 				}
-				if err := outputs[i].Settle(&cli.Input{}); err != nil {
+				if err := outputs[i].Settle(&cli.Input{}, cmd.OutOrStdout()); err != nil {
 					return err
 				}
 			}
@@ -106,7 +111,7 @@ pemmican eval --sessions ~/.pi/agent/sessions --arm default,tail --budget 10% --
 	flags.StringSliceVar(&o.Arms, "arm", nil, "measure only these: "+strings.Join(eval.Arms(), ", "))
 	flags.StringSliceVar(&budgets, "budget", nil, "make histories as small as these shares (default 2%,5%,10%,20%,40%)")
 	flags.Uint64Var(&o.Seed, "seed", 0, "draw the random lines and the resamples by `N`")
-	flags.IntVar(&o.Cuts, "cuts", eval.DefaultCuts, "cut each stretch of a session `N` times at most")
+	flags.Var(&cuts, "cuts", "cut each stretch of a session `N` times at most")
 	flags.Var(&minTokens, "min-tokens", "leave out histories that are shorter")
 	flags.StringVar(&figures, "json", "", "write all figures to `OUT` as JSON; - is the standard output")
 	flags.StringVar(&report, "report", "", "write the tables to `OUT` as Markdown; - is the standard output")

@@ -3,7 +3,6 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/pemmican-dev/pemmican"
 	"github.com/pemmican-dev/pemmican/internal/cli"
 )
 
@@ -11,7 +10,7 @@ func inspectCommand() *cobra.Command {
 	var (
 		settings cli.Settings
 		format   string
-		top      int
+		top      = cli.Number{N: 10, Least: 1, Most: 1_000_000}
 		json     bool
 	)
 	settings.Window.N = cli.DefaultWindow
@@ -19,43 +18,36 @@ func inspectCommand() *cobra.Command {
 		Use:   "inspect FILE",
 		Short: "Show where the tokens of a transcript are",
 		Long: prose(`Shows where the tokens of a transcript are, by kind, tool, file and turn, the largest first, and what a
-compaction with the default options would do.`),
+compaction with the default options would do, or, where that has nothing to do, one to half of the transcript.`),
 		Example: `pemmican inspect latest
 pemmican inspect session.jsonl --json`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
+			ctx, stdout := cmd.Context(), cmd.OutOrStdout()
 			progress := cli.NewProgress(cmd.ErrOrStderr(), -1, "reading")
 			defer progress.Done()
-			in, err := cli.Read(ctx, cmd.InOrStdin(), args[0])
-			if err != nil {
-				return err
-			}
-			doc, err := in.Decode(format)
+			in, _, err := cli.Open(ctx, cmd.InOrStdin(), cmd.ErrOrStderr(), args[0], format)
 			if err != nil {
 				return err
 			}
 			progress.Step("counting")
-			options, err := settings.Options(doc)
+			inspection, err := cli.Inspect(ctx, in, settings)
 			if err != nil {
 				return err
 			}
-			_, report, err := pemmican.Compact(ctx, doc.Transcript(), options)
-			if err != nil {
-				return cli.About(in.Name, err)
-			}
-			inspection := cli.Inspect(in, options, report)
 			progress.Done()
 			if json {
-				return cli.WriteJSON(cmd.OutOrStdout(), inspection)
+				err = cli.WriteJSON(stdout, inspection)
+			} else {
+				err = cli.Print(stdout, inspection.Lines(in, top.N, cli.Width(stdout))...)
 			}
-			return cli.Print(cmd.OutOrStdout(), inspection.Lines(in, top)...)
+			return cli.About("standard output", err)
 		},
 	}
 	flags := cmd.Flags()
 	flags.Var(&settings.Window, "window", "the model's context window")
 	flags.StringVar(&format, "format", "", "the format of FILE, if its content does not tell: "+cli.FormatNames())
-	flags.IntVar(&top, "top", 10, "how many rows to show of each")
+	flags.Var(&top, "top", "how many rows to show of each")
 	flags.BoolVar(&json, "json", false, "write one JSON object, with all rows")
 	return cmd
 }

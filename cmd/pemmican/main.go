@@ -4,8 +4,8 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -13,6 +13,9 @@ import (
 	"syscall"
 
 	"charm.land/fang/v2"
+	"charm.land/lipgloss/v2"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/pemmican-dev/pemmican/internal/cli"
 )
@@ -20,30 +23,60 @@ import (
 func main() { os.Exit(run()) }
 
 // run returns the exit status. An interrupt ends the program at once, whatever it is at; what it was about to write is
-// removed, and what it is just giving its name or appending is finished.
+// removed, and what it is just giving its name or appending is finished. Signals stay caught to the end: none of them
+// ends the program in a way of its own.
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
+	_ = stop
 	done := make(chan int, 1)
 	go func() { done <- execute(ctx) }()
 	select {
 	case status := <-done:
 		return status
 	case <-ctx.Done():
-		cli.Abandon()
-		return cli.ExitInterrupted
 	}
+	select {
+	case status := <-done: // it was just ready
+		return status
+	default:
+	}
+	message, status := cli.Interrupted()
+	_, _ = fmt.Fprintln(os.Stderr, "pemmican: "+message)
+	return status
 }
 
+// execute runs the command that the arguments name, and says in one line what went wrong, more only where sessions are
+// listed. An interrupt is told by run.
 func execute(ctx context.Context) int {
-	err := fang.Execute(ctx, newRoot(), fang.WithVersion(version()), fang.WithErrorHandler(printError))
+	root := newRoot()
+	root.SetHelpFunc(help(ctx))
+	err := root.ExecuteContext(ctx)
+	if errors.Is(err, context.Canceled) {
+		select {}
+	}
+	if msg := cli.Message(err); msg != "" {
+		_, _ = fmt.Fprintln(os.Stderr, "pemmican: "+msg)
+	}
 	return cli.Status(err)
 }
 
-// printError writes one line, but for sessions that an error lists.
-func printError(w io.Writer, _ fang.Styles, err error) {
-	if msg := cli.Message(err); msg != "" {
-		_, _ = fmt.Fprintln(w, "pemmican: "+msg)
+// help writes the help of a command. Fang makes it beautiful, but asks the terminal for its colours first, which not
+// everybody wants, and needs some room; so it is asked for nothing but the help, and not always.
+func help(ctx context.Context) func(*cobra.Command, []string) {
+	plain := (&cobra.Command{}).HelpFunc()
+	return func(cmd *cobra.Command, args []string) {
+		const least, most = 40, 100
+		width := cli.Width(os.Stdout)
+		if term.IsTerminal(int(os.Stdout.Fd())) && (cli.Plain() || width < least) {
+			if width > 0 {
+				cmd.Long = lipgloss.Wrap(cmd.Long, min(width, most), "")
+			}
+			plain(cmd, args)
+			return
+		}
+		root := newRoot()
+		root.SetArgs(append(strings.Fields(cmd.CommandPath())[1:], "--help"))
+		_ = fang.Execute(ctx, root, fang.WithoutManpage(), fang.WithVersion(root.Version))
 	}
 }
 

@@ -14,6 +14,7 @@ var commands = []func() *cobra.Command{
 	compactCommand,
 	evalCommand,
 	inspectCommand,
+	manCommand,
 	sessionsCommand,
 	textCommand,
 	undoCommand,
@@ -29,13 +30,20 @@ FILE is a path, - for the standard input, "latest", "pi:latest", "claude:latest"
 session of pi or Claude Code, or a request body for Anthropic Messages or OpenAI Chat Completions; which one is
 told by its content.
 
-Exit status: 0 done, or nothing to do; 1 refused, or findings; 2 unusable input or arguments.`),
+Exit status: 0 done, or nothing to do; 1 refused, or findings; 2 unusable input or arguments, or interrupted before
+anything was written.`),
 		Example: `# what would a compaction of the session that I used last do?
 pemmican compact latest --dry-run
 
 # compact it to half of its window, and go on with it
 pemmican compact latest --append`,
-		Args: noCommand,
+		Version:       version(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          noCommand,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return cli.NotEmpty(cmd.Flags())
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SuggestionsMinimumDistance = 2
@@ -72,6 +80,14 @@ func oneFile(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return cli.Unusable("", "try \""+cmd.CommandPath()+" latest\"",
 			"%s takes one FILE (a path, -, latest, pi:latest, claude:latest, or a session id), and got %d", cmd.CommandPath(), len(args))
+	}
+	return nil
+}
+
+// noArguments demands none.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return cli.Unusable("", "\""+cmd.CommandPath()+" --help\" says more", "%s takes no arguments, and got %q", cmd.CommandPath(), args[0])
 	}
 	return nil
 }

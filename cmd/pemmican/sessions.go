@@ -18,9 +18,11 @@ func sessionsCommand() *cobra.Command {
 tokens in percent of the window), its state and its folder. A session is bricked if the provider would refuse it
 as it stands.
 
+The exit status is 1 if a folder could not be read, so that sessions may be missing.
+
 What was found is remembered, by path, size and time, in a file in the person's cache folder.`),
 		Example: "pemmican sessions",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cli.ListSessions(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), window.N, !noCache, json)
 		},

@@ -16,15 +16,11 @@ func textCommand() *cobra.Command {
 pemmican text session.jsonl | grep -n 'Tool call'`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in, err := cli.Read(cmd.Context(), cmd.InOrStdin(), args[0])
+			_, doc, err := cli.Open(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), args[0], format)
 			if err != nil {
 				return err
 			}
-			doc, err := in.Decode(format)
-			if err != nil {
-				return err
-			}
-			return cli.About("standard output", cli.WriteText(cmd.OutOrStdout(), doc.Transcript()))
+			return cli.About("standard output", cli.WriteText(cli.Stream(cmd.OutOrStdout(), "the standard output"), doc.Transcript()))
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "", "the format of FILE, if its content does not tell: "+cli.FormatNames())

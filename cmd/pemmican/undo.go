@@ -15,11 +15,8 @@ It cuts nothing else: the lines carry a hash of themselves and of the file befor
 		Example: "pemmican undo latest",
 		Args:    oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in, err := cli.Read(cmd.Context(), cmd.InOrStdin(), args[0])
+			in, _, err := cli.Open(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), args[0], "")
 			if err != nil {
-				return err
-			}
-			if _, err := in.Decode(""); err != nil {
 				return err
 			}
 			lines, err := cli.Undo(cmd.Context(), in)

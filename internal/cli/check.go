@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/pemmican-dev/pemmican"
 	"github.com/pemmican-dev/pemmican/format"
@@ -60,11 +61,11 @@ func (c *Check) Fix(ctx context.Context, stdout io.Writer, in *Input, output *Ou
 		}
 		return nil
 	}
-	data, err := c.doc.Apply(plan)
+	data, err := in.apply(plan)
 	if err != nil {
 		return About(in.Name, err)
 	}
-	again, err := detect.Decode(data, c.Format)
+	again, err := detect.Decode(data[in.mark:], c.Format)
 	if err != nil {
 		return Unusable(in.Name, "report this", "what mending made cannot be read, which is a bug: %s", err)
 	}
@@ -101,18 +102,23 @@ func (c *Check) Show(stdout, stderr io.Writer, in *Input, output *Output, asJSON
 	if asJSON {
 		err = WriteJSON(w, c)
 	} else {
-		err = Print(w, c.lines(in, output)...)
+		err = Print(w, c.lines(in, output, Width(w))...)
 	}
+	var written *string
+	if c.Fixed != nil {
+		written = c.Output
+	}
+	err = output.shown(written, w, err)
 	if err == nil && len(c.Findings) > 0 {
 		return Failed(ExitRefused)
 	}
 	return err
 }
 
-func (c *Check) lines(in *Input, output *Output) []string {
+func (c *Check) lines(in *Input, output *Output, width int) []string {
 	out := []string{Heading(Clean(in.Name)) + "  " + c.Format}
 	if c.Fixed != nil && len(c.Fixed.Fixed) > 0 {
-		out = append(out, "", Heading(Plural(len(c.Fixed.Fixed), "finding")+" mended"), c.table(c.Fixed.Fixed))
+		out = append(out, "", Heading(Plural(len(c.Fixed.Fixed), "finding")+" mended"), c.table(c.Fixed.Fixed, width))
 		out = append(out, output.fate(c.Output, c.Resume)...)
 	}
 	fixable := 0
@@ -131,25 +137,34 @@ func (c *Check) lines(in *Input, output *Output) []string {
 		if c.Fixed != nil {
 			head += " left"
 		}
-		out = append(out, "", bad.Render(head), c.table(c.Findings))
+		out = append(out, "", bad.Render(head), c.table(c.Findings, width))
 		if fixable > 0 && c.Fixed == nil {
-			out = append(out, "", fmt.Sprintf("  --fix mends %d of them", fixable))
+			out = append(out, "", "  --fix mends "+Count(fixable)+" of them")
 		}
 	}
 	return out
 }
 
-// table lists findings, and how those that can be mended are.
-func (c *Check) table(findings []format.Finding) string {
-	var t Table
+// table lists findings, and how those that can be mended are: on a line each, or, where a terminal is too narrow for that,
+// with the message on a line of its own, for nothing of it may be lost.
+func (c *Check) table(findings []format.Finding, width int) string {
+	one, two := Table{Width: width}, Table{}
 	for _, f := range findings {
 		mend := ""
 		if f.Fixable {
 			mend = howMended(f.Fix)
 		}
-		t.Row(Clean(f.Where), f.Rule, Clean(f.Message), faint.Render(mend))
+		one.Row(Clean(f.Where), f.Rule, Clean(f.Message), faint.Render(mend))
+		two.Row(Clean(f.Where), f.Rule, faint.Render(mend))
 	}
-	return t.String()
+	if one.Fits() {
+		return one.String()
+	}
+	lines := strings.Split(two.String(), "\n")
+	for i := range lines {
+		lines[i] += "\n      " + Clean(findings[i].Message)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // howMended says what the marks of a finding do.
@@ -169,7 +184,7 @@ func howMended(fix map[int]pemmican.Mark) string {
 	case dropped == 0:
 		return "replaces " + Plural(stubbed, "block")
 	}
-	return fmt.Sprintf("drops %s, replaces %d", Plural(dropped, "block"), stubbed)
+	return "drops " + Plural(dropped, "block") + ", replaces " + Count(stubbed)
 }
 
 // Undo cuts off what Pemmican appended last to the decoded input, and says for people what it did.
@@ -182,6 +197,7 @@ func Undo(ctx context.Context, in *Input) ([]string, error) {
 	if err != nil {
 		return nil, Refused(in.Name, "nothing was changed", "there is nothing to undo: the file does not end with what Pemmican appended")
 	}
+	n += in.mark
 	gone := in.Data[n:]
 	note, err := in.Truncate(ctx, n)
 	if err != nil {

@@ -9,20 +9,23 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/spf13/pflag"
 
 	"github.com/pemmican-dev/pemmican/format"
 )
 
 // The exit statuses of the program.
 const (
-	ExitDone        = 0 // done, or nothing to do
-	ExitRefused     = 1 // refused, or findings; nothing was written
-	ExitUnusable    = 2 // unusable input or arguments
-	ExitInterrupted = 130
+	ExitDone     = 0 // done, or nothing to do
+	ExitRefused  = 1 // refused, or findings; nothing was written
+	ExitUnusable = 2 // unusable input or arguments, or an interrupt before anything was written
 )
 
 // Error is an error with the exit status that it ends the program with.
@@ -32,6 +35,8 @@ type Error struct {
 	File string
 	// Msg is what went wrong, Mend what the person can do, "" if there is nothing to say.
 	Msg, Mend string
+
+	busy bool // the file is another one than a moment ago
 }
 
 // Error is one line: the file, what is wrong, and how to mend it.
@@ -59,9 +64,43 @@ func Refused(file, mend, msg string, args ...any) error {
 // Failed is an error that says nothing more: what there is to say stands in a report.
 func Failed(status int) error { return &Error{Status: status} }
 
-// Usage is an error in the arguments of a command.
+// Usage is an error in the arguments of a command, in words of our own where a library's name its own insides.
 func Usage(command string, err error) error {
-	return Unusable("", "\""+command+" --help\" says more", "%s", strings.Join(strings.Fields(err.Error()), " "))
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		why := bad.Unwrap()
+		if _, ok := errors.AsType[*strconv.NumError](why); ok {
+			why = errors.New("want a number")
+			if bad.GetFlag().Value.Type() == "bool" {
+				why = errors.New("want true or false")
+			}
+		}
+		text = fmt.Sprintf("--%s %s: %s", bad.GetFlag().Name, Clean(quoted(bad.GetValue())), why)
+	}
+	return Unusable("", "\""+command+" --help\" says more", "%s", text)
+}
+
+// quoted is an argument in quotes where it would else not be seen.
+func quoted(s string) string {
+	if strings.TrimSpace(s) != s || s == "" {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+// NotEmpty demands that every flag that was given has a value.
+func NotEmpty(flags *pflag.FlagSet) error {
+	var err error
+	flags.Visit(func(f *pflag.Flag) {
+		empty := f.Value.String() == ""
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			empty = len(list.GetSlice()) == 0 || slices.ContainsFunc(list.GetSlice(), func(s string) bool { return strings.TrimSpace(s) == "" })
+		}
+		if empty && err == nil {
+			err = Unusable("", "give it a value, or leave it out", "--%s is empty", f.Name)
+		}
+	})
+	return err
 }
 
 // Message is what is shown of err, "" if there is nothing to say: not to somebody who has stopped reading, nor one who has
@@ -69,7 +108,7 @@ func Usage(command string, err error) error {
 func Message(err error) string {
 	var e *Error
 	switch {
-	case errors.As(err, &e) && e.Msg == "", errors.Is(err, context.Canceled), errors.Is(err, syscall.EPIPE):
+	case err == nil, errors.As(err, &e) && e.Msg == "", errors.Is(err, context.Canceled), errors.Is(err, syscall.EPIPE):
 		return ""
 	case errors.As(err, &e):
 		return e.Error()
@@ -84,8 +123,6 @@ func Status(err error) int {
 	switch {
 	case err == nil, errors.Is(err, syscall.EPIPE):
 		return ExitDone
-	case errors.Is(err, context.Canceled):
-		return ExitInterrupted
 	case errors.As(err, &e):
 		return e.Status
 	}
@@ -97,6 +134,7 @@ func About(file string, err error) error {
 	var e *Error
 	var path *fs.PathError
 	var link *os.LinkError
+	var bad *format.Error
 	switch {
 	case err == nil || errors.As(err, &e) || errors.Is(err, context.Canceled) || errors.Is(err, syscall.EPIPE):
 		return err
@@ -104,11 +142,17 @@ func About(file string, err error) error {
 		return Unusable(file, "", "%s", path.Err)
 	case errors.As(err, &link):
 		return Unusable(file, "", "%s", link.Err)
-	case errors.Is(err, format.ErrNotWritable):
-		var f *format.Error
-		if errors.As(err, &f) && f.Mend != "" {
-			return Unusable(file, "", "%s", err)
+	case errors.As(err, &bad):
+		msg := bad.Msg
+		if bad.Line > 0 {
+			msg = "line " + strconv.Itoa(bad.Line) + ": " + msg
 		}
+		mend := bad.Mend
+		if mend == "" && errors.Is(err, format.ErrNotWritable) {
+			mend = "--dry-run shows what would be done"
+		}
+		return Unusable(file, mend, "%s", msg)
+	case errors.Is(err, format.ErrNotWritable):
 		return Unusable(file, "--dry-run shows what would be done", "%s", err)
 	}
 	return Unusable(file, "", "%s", err)

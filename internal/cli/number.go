@@ -74,6 +74,25 @@ func (t *Tokens) String() string {
 // Type names the argument in the help.
 func (*Tokens) Type() string { return "tokens" }
 
+// Number is a flag that takes a whole number.
+type Number struct{ N, Least, Most int }
+
+// Set reads the flag.
+func (n *Number) Set(s string) error {
+	v, err := strconv.Atoi(strings.ReplaceAll(s, "_", ""))
+	if err != nil || v < n.Least || v > n.Most {
+		return fmt.Errorf("want a whole number from %s to %s", Count(n.Least), Count(n.Most))
+	}
+	n.N = v
+	return nil
+}
+
+// String is the default for the help.
+func (n *Number) String() string { return strconv.Itoa(n.N) }
+
+// Type names the argument in the help.
+func (*Number) Type() string { return "N" }
+
 // Target is a flag that takes what a compaction shall come down to: tokens of the whole request, or a percentage of the
 // live tokens of the transcript as they are.
 type Target struct {
@@ -157,5 +176,5 @@ func Percent(part, whole int) string {
 	case part > 0 && part*200 < whole:
 		return "<1 %"
 	}
-	return strconv.Itoa((part*200+whole)/(2*whole)) + " %"
+	return Count((part*200+whole)/(2*whole)) + " %"
 }

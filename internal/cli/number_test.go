@@ -85,13 +85,22 @@ func TestCountAndPercent(t *testing.T) {
 	for _, c := range []struct {
 		part, whole int
 		want        string
-	}{{0, 100, "0 %"}, {1, 1000, "<1 %"}, {5, 1000, "1 %"}, {1, 3, "33 %"}, {2, 3, "67 %"}, {150, 100, "150 %"}, {1, 0, ""}} {
+	}{{0, 100, "0 %"}, {1, 1000, "<1 %"}, {5, 1000, "1 %"}, {1, 3, "33 %"}, {2, 3, "67 %"}, {150, 100, "150 %"}, {6523, 100, "6,523 %"}, {1, 0, ""}} {
 		if got := Percent(c.part, c.whole); got != c.want {
 			t.Errorf("Percent(%d, %d) = %q, want %q", c.part, c.whole, got, c.want)
 		}
 	}
 	if Plural(1, "line") != "1 line" || Plural(0, "line") != "0 lines" || Plural(1200, "line") != "1,200 lines" {
 		t.Error("Plural")
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for in, want := range map[string]int{"1": 1, "10": 10, "1_000": 1000, "0": 0, "-1": 0, "1001": 0, "": 0, "ten": 0, "1.5": 0, "99999999999999999999": 0} {
+		n := Number{Least: 1, Most: 1000}
+		if err := n.Set(in); (err == nil) != (want > 0) || n.N != want {
+			t.Errorf("%q is %d, %v", in, n.N, err)
+		}
 	}
 }
 

@@ -10,10 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/pemmican-dev/pemmican"
+	"github.com/pemmican-dev/pemmican/format"
 )
 
 // Output says where the result of a command goes.
@@ -29,18 +29,27 @@ type Output struct {
 	Note string
 }
 
-// Settle finds out where the result goes, and refuses early what Write would refuse late.
-func (o *Output) Settle(in *Input) error {
-	switch {
-	case o.Append:
+// Conflict refuses flags that say two places.
+func (o *Output) Conflict() error {
+	if o.Append && o.Path != "" {
+		return Unusable("", "give one of them", "--append and -o name two places for one result")
+	}
+	return nil
+}
+
+// Settle finds out where the result goes, and refuses early what Write would refuse late. Stdout is the standard output.
+func (o *Output) Settle(in *Input, stdout io.Writer) error {
+	if o.Append {
 		_, err := in.Session("--append")
 		return err
-	case o.Path == "" && in.Stream():
-		o.Path = "-"
-	case o.Path == "":
-		o.Path = beside(in.Path, o.Suffix)
 	}
+	o.Path = o.target(in)
 	if o.Path == "-" {
+		if f, ok := stdout.(*os.File); ok {
+			if info, err := f.Stat(); err == nil && in.Is(info) {
+				return in.itself("standard output")
+			}
+		}
 		return nil
 	}
 	info, err := os.Stat(o.Path)
@@ -54,10 +63,48 @@ func (o *Output) Settle(in *Input) error {
 		return About(o.Path, err)
 	case info.IsDir():
 		return Unusable(o.Path, "name a file in it", "it is a folder")
+	case in.Is(info):
+		return in.itself(o.Path)
 	case info.Mode().IsRegular() && !o.Force:
 		return exists(o.Path)
 	}
 	return nil
+}
+
+// itself refuses to write the result over the input.
+func (in *Input) itself(path string) error {
+	mend := "name another file with -o"
+	if _, err := in.Session(""); err == nil {
+		mend = "--append adds to it, or -o names another file"
+	}
+	return Unusable(path, mend, "the output is the input")
+}
+
+// target is the path where the result goes that is not appended.
+func (o *Output) target(in *Input) string {
+	switch {
+	case o.Path != "":
+		return o.Path
+	case in.Stream():
+		return "-"
+	}
+	return beside(in.Path, o.Suffix)
+}
+
+// Original is the absolute path of the file where what a compaction drops can be read afterwards, "" if there is none: the
+// input, or the output where that holds all of the input's lines.
+func (o *Output) Original(in *Input) string {
+	if _, ok := in.doc.(format.Session); ok && !o.Append {
+		if path := o.target(in); path != "-" {
+			if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() {
+				return absolute(path)
+			}
+		}
+	}
+	if in.Stream() {
+		return ""
+	}
+	return absolute(in.Path)
 }
 
 // beside puts suffix before the extension of path.
@@ -82,19 +129,16 @@ func (o *Output) Write(ctx context.Context, stdout io.Writer, in *Input, data []
 		o.Note, err = in.Append(ctx, data, o.Force)
 		return in.Path, err
 	case o.Path == "-":
-		_, err := stdout.Write(data)
-		return "-", unwritten("standard output", err)
+		return "-", unwritten("standard output", send(stdout, "the standard output", data))
 	}
 	perm := fs.FileMode(0o666)
 	if in.Info != nil {
 		perm = in.Info.Mode().Perm() // a session that others cannot read stays so
-		if target, err := os.Stat(o.Path); err == nil && os.SameFile(in.Info, target) {
-			if o.Note, err = in.untouched(o.Force); err != nil {
-				return "", err
-			}
-		}
 	}
-	return o.Path, unwritten(o.Path, create(ctx, o.Path, data, perm, o.Force))
+	if target, err := os.Stat(o.Path); err == nil && in.Is(target) { // it may have become so since it was settled
+		return "", in.itself(o.Path)
+	}
+	return o.Path, unwritten(o.Path, create(ctx, o.Path, data, perm, o.Force, func() { did("written to " + Clean(o.Path)) }))
 }
 
 // unwritten is About for a file that could not be written.
@@ -116,7 +160,7 @@ func (o *Output) Deliver(ctx context.Context, stdout io.Writer, in *Input, c *Co
 		return nil
 	case !plan.Empty():
 		var err error
-		if data, err = in.doc.Apply(plan); err != nil {
+		if data, err = in.apply(plan); err != nil {
 			return About(in.Name, err)
 		}
 	}
@@ -133,14 +177,35 @@ func (o *Output) Deliver(ctx context.Context, stdout io.Writer, in *Input, c *Co
 // result.
 func (o *Output) Show(stdout, stderr io.Writer, in *Input, c *Compaction, asJSON bool) error {
 	if asJSON {
-		w := stdout
 		if o.Path == "-" {
-			w = stderr
+			return o.shown(c.Output, stderr, WriteJSON(stderr, c))
 		}
-		return WriteJSON(w, c)
+		return o.shown(c.Output, stdout, WriteJSON(stdout, c))
 	}
-	lines := append([]string{Heading(Clean(in.Name)) + "  " + c.Format, ""}, c.Lines()...)
-	return Print(stderr, append(lines, o.fate(c.Output, c.Resume)...)...)
+	lines := append([]string{Heading(Clean(in.Name)) + "  " + c.Format, ""}, c.Lines(Width(stderr))...)
+	return o.shown(c.Output, stderr, Print(stderr, append(lines, o.fate(c.Output, c.Resume)...)...))
+}
+
+// shown is what becomes of an error that kept the report of a result from being written to w: it says where the result is.
+// Whoever does not read the standard error is not told there, and what was done is done.
+func (o *Output) shown(output *string, w io.Writer, err error) error {
+	name, isErr := "standard output", w == io.Writer(os.Stderr)
+	if isErr {
+		name = "standard error"
+	}
+	err = About(name, err)
+	var e *Error
+	switch {
+	case output == nil || !errors.As(err, &e):
+		return err
+	case isErr:
+		return nil
+	}
+	how := "written"
+	if o.Append {
+		how = "appended"
+	}
+	return &Error{Status: e.Status, File: e.File, Msg: e.Msg, Mend: "the report is lost, but the result was " + how + " to " + Clean(*output)}
 }
 
 // fate says for people what became of the result.
@@ -163,23 +228,10 @@ func (o *Output) fate(path *string, resume string) []string {
 	return out
 }
 
-// disk serialises every change on disk with Abandon, so that an interrupt finds either all of a change or none.
-var disk struct {
-	sync.Mutex
-	temporary map[string]bool // files that are not yet what they shall be
-}
-
-// Abandon removes what is half written, and keeps the disk as it is from then on: the program is to end now.
-func Abandon() {
-	disk.Lock() // for good
-	for path := range disk.temporary {
-		_ = os.Remove(path)
-	}
-}
-
 // create writes a file: under a temporary name in the same folder, to the disk, and then under its own name, which must
-// be free unless force is given. No library that does this was found to fit: they replace what is there.
-func create(ctx context.Context, path string, data []byte, perm fs.FileMode, force bool) error {
+// be free unless force is given. Named, if not nil, is called when it has it, while nobody can interrupt. No library that
+// does this was found to fit: they replace what is there.
+func create(ctx context.Context, path string, data []byte, perm fs.FileMode, force bool, named func()) error {
 	if info, err := os.Stat(path); err == nil {
 		switch {
 		case info.IsDir():
@@ -226,10 +278,14 @@ func create(ctx context.Context, path string, data []byte, perm fs.FileMode, for
 	} else {
 		err = nameNew(temp, path)
 	}
-	if err == nil {
-		syncFolder(filepath.Dir(path))
+	if err != nil {
+		return err
 	}
-	return err
+	if named != nil {
+		named()
+	}
+	syncFolder(filepath.Dir(path))
+	return nil
 }
 
 // chunk is how much is written between two looks at an interrupt.
@@ -308,8 +364,7 @@ func writeDevice(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
+	return errors.Join(send(f, Clean(path), data), f.Close())
 }
 
 // rest is how long a session file must have been left alone before anything is appended to it.
@@ -330,7 +385,7 @@ func (in *Input) untouched(force bool) (note string, err error) {
 	if same, err := in.same(f, info); err != nil {
 		return "", About(in.Name, err)
 	} else if !same {
-		return "", Unusable(in.Name, "run the command again when its agent rests", "the file has changed since it was read")
+		return "", in.changed()
 	}
 	// A time to come is one of a clock that is wrong: nobody knows how old the file is.
 	if age := time.Since(info.ModTime()); age < rest && !force {
@@ -377,7 +432,7 @@ func (in *Input) Append(ctx context.Context, data []byte, force bool) (note stri
 	if note, err = in.untouched(force); err != nil {
 		return "", err
 	}
-	return note, in.change(ctx, os.O_WRONLY|os.O_APPEND, func(f *os.File) error {
+	return note, in.change(ctx, "appended to", os.O_WRONLY|os.O_APPEND, func(f *os.File) error {
 		before := int64(len(in.Data))
 		more := data[before:]
 		n, err := f.Write(more)
@@ -403,13 +458,14 @@ func (in *Input) Truncate(ctx context.Context, n int) (note string, err error) {
 	if note, err = in.untouched(true); err != nil {
 		return "", err
 	}
-	return note, in.change(ctx, os.O_WRONLY, func(f *os.File) error {
+	return note, in.change(ctx, "undone in", os.O_WRONLY, func(f *os.File) error {
 		return errors.Join(f.Truncate(int64(n)), f.Sync())
 	})
 }
 
-// change opens the input's file and changes it, in one piece as far as an interrupt is concerned.
-func (in *Input) change(ctx context.Context, flag int, write func(*os.File) error) error {
+// change opens the input's file and changes it, in one piece as far as an interrupt is concerned. What says in a few words
+// what happens to the file.
+func (in *Input) change(ctx context.Context, what string, flag int, write func(*os.File) error) error {
 	f, err := os.OpenFile(in.Path, flag, 0)
 	if err != nil {
 		return unchanged(in.Name, err)
@@ -421,9 +477,18 @@ func (in *Input) change(ctx context.Context, flag int, write func(*os.File) erro
 		return err
 	}
 	if info, err := f.Stat(); err != nil || !os.SameFile(info, in.Info) || info.Size() != int64(len(in.Data)) {
-		return Unusable(in.Name, "run the command again when its agent rests", "the file has changed since it was read")
+		return in.changed()
 	}
-	return unchanged(in.Name, write(f))
+	if err := write(f); err != nil {
+		return unchanged(in.Name, err)
+	}
+	did(what + " " + Clean(in.Name))
+	return nil
+}
+
+// changed says that the file is no longer what was read.
+func (in *Input) changed() error {
+	return Unusable(in.Name, "run the command again when its agent rests", "the file has changed since it was read")
 }
 
 // unchanged is About for a file that could not be changed.

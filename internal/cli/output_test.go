@@ -12,7 +12,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
+
+	"github.com/pemmican-dev/pemmican/agents"
 )
 
 func TestBeside(t *testing.T) {
@@ -39,7 +42,7 @@ func TestCreateIsExclusive(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			data := bytes.Repeat([]byte{byte('a' + i)}, 1<<16)
-			err := create(t.Context(), path, data, 0o600, false)
+			err := create(t.Context(), path, data, 0o600, false, nil)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -81,7 +84,7 @@ func TestCreateCancelled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := create(ctx, path, []byte("x"), 0o600, false); !errors.Is(err, context.Canceled) {
+	if err := create(ctx, path, []byte("x"), 0o600, false, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	alone(t, path)
@@ -125,7 +128,7 @@ func session(t *testing.T, text string) (path string, in *Input) {
 	path = filepath.Join(t.TempDir(), "session.jsonl")
 	write(t, path, text)
 	old(t, path)
-	in, err := Read(t.Context(), nil, path)
+	in, err := readFile(agents.SessionFile{Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +185,7 @@ func TestAppendAndTruncate(t *testing.T) {
 	if data, _ := os.ReadFile(path); string(data) != "one\ntwo\n" {
 		t.Errorf("it is %q", data)
 	}
-	again, err := Read(t.Context(), nil, path)
+	again, err := readFile(agents.SessionFile{Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +200,7 @@ func TestAppendAndTruncate(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	old(t, path)
-	in, err = Read(t.Context(), nil, path)
+	in, err = readFile(agents.SessionFile{Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +218,7 @@ func TestReadWhatChanges(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")
 	}
-	_, err := Read(t.Context(), nil, "/proc/self/status")
+	_, err := readFile(agents.SessionFile{Path: "/proc/self/status"})
 	if Status(err) != ExitUnusable || !strings.Contains(err.Error(), "changed while it was read") {
 		t.Errorf("got %v", err)
 	}
@@ -223,7 +226,7 @@ func TestReadWhatChanges(t *testing.T) {
 
 func TestReadFails(t *testing.T) {
 	broken := errors.New("the cable is out")
-	_, err := Read(t.Context(), io.MultiReader(strings.NewReader("{"), failing{broken}), "-")
+	_, _, err := Open(t.Context(), io.MultiReader(strings.NewReader("{"), failing{broken}), io.Discard, "-", "")
 	if Status(err) != ExitUnusable || err.Error() != "standard input: the cable is out" {
 		t.Errorf("got %v", err)
 	}
@@ -233,30 +236,80 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// What an interrupt finds half written is removed. Abandon lets nobody write any more, so it runs in a process of its own.
-func TestAbandon(t *testing.T) {
-	const variable = "PEMMICAN_TEST_ABANDON"
+// What an interrupt finds half written is removed, what is done is told, and nobody writes any more; so it runs in a
+// process of its own.
+func TestInterrupted(t *testing.T) {
+	const variable = "PEMMICAN_TEST_INTERRUPTED"
 	if dir := os.Getenv(variable); dir != "" {
-		f, err := createTemp(dir, 0o600)
-		if err != nil {
+		workOn("in\n.jsonl")
+		switch filepath.Base(dir) {
+		case "half":
+			f, err := createTemp(dir, 0o600)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = f.WriteString("half of")
+			if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+				t.Fatalf("%v, %v", entries, err)
+			}
+		case "named":
+			o := Output{Path: filepath.Join(dir, "out")}
+			if _, err := o.Write(t.Context(), io.Discard, &Input{}, []byte("x")); err != nil {
+				t.Fatal(err)
+			}
+		case "stream":
+			_, _ = io.WriteString(Stream(io.Discard, "the standard output"), "x")
+		case "sent":
+			o := Output{Path: "-"}
+			if _, err := o.Write(t.Context(), io.Discard, &Input{}, []byte("x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		message, status := Interrupted()
+		_, _ = io.WriteString(os.Stdout, message)
+		os.Exit(status + 10)
+	}
+	for name, want := range map[string]struct {
+		message string
+		status  int
+		files   int
+	}{
+		"nothing": {"in .jsonl: interrupted; nothing was written", ExitUnusable, 0},
+		"half":    {"in .jsonl: interrupted; nothing was written", ExitUnusable, 0},
+		"named":   {"in .jsonl: interrupted, but it was already written to DIR/out", ExitDone, 1},
+		"stream":  {"in .jsonl: interrupted; the standard output has got a part of the result only", ExitUnusable, 0},
+		"sent":    {"in .jsonl: interrupted, but it was already written to the standard output", ExitDone, 0},
+	} {
+		dir := filepath.Join(t.TempDir(), name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		_, _ = f.WriteString("half of")
-		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-			t.Fatalf("%v, %v", entries, err)
+		cmd := exec.Command(os.Args[0], "-test.run=^TestInterrupted$")
+		cmd.Env = append(os.Environ(), variable+"="+dir)
+		out, err := cmd.CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != want.status+10 || string(out) != strings.ReplaceAll(want.message, "DIR", dir) {
+			t.Errorf("%s: %v: %s", name, err, out)
 		}
-		Abandon()
-		os.Exit(3)
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) != want.files {
+			t.Errorf("%s: %v, %v", name, entries, err)
+		}
 	}
-	dir := t.TempDir()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestAbandon$")
-	cmd.Env = append(os.Environ(), variable+"="+dir)
-	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 3 {
-		t.Fatalf("%v: %s", err, out)
+}
+
+// A stream is read whole whatever pieces it comes in, and so is a file that is longer or shorter than it said.
+func TestReadAll(t *testing.T) {
+	data := make([]byte, 3<<20+17)
+	for i := range data {
+		data[i] = byte(i * 7 >> 3)
 	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
-		t.Errorf("%v, %v", entries, err)
+	for _, n := range []int{0, 1, 64<<10 - 1, 64 << 10, 64<<10 + 1, len(data)} {
+		for _, size := range []int64{0, int64(n), int64(n) / 2, 2 * int64(n)} {
+			for _, r := range []io.Reader{bytes.NewReader(data[:n]), iotest.HalfReader(bytes.NewReader(data[:n])), iotest.DataErrReader(bytes.NewReader(data[:n]))} {
+				if got, err := readAll(r, size); err != nil || !bytes.Equal(got, data[:n]) {
+					t.Errorf("%d bytes, said to be %d: %d bytes, %v", n, size, len(got), err)
+				}
+			}
+		}
 	}
 }

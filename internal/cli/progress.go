@@ -1,61 +1,89 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
-// patience is how long work may take before it shows a progress bar.
-const patience = time.Second
+const (
+	// patience is how long work may take before it shows that it goes on.
+	patience = time.Second
+	// frame is how long one picture of it stands.
+	frame = 100 * time.Millisecond
+)
 
-// Progress is a progress bar that shows itself when the work takes a while and standard error is a terminal. It is safe
-// for concurrent use; a nil one shows nothing.
+// Progress shows that work goes on, in one line of a terminal, once it takes a while. It moves by itself, whatever the work
+// is at. It is safe for concurrent use; a nil one shows nothing.
 type Progress struct {
+	w   io.Writer
+	n   int // steps of the work, 0 if unknown
+	end chan struct{}
+
 	mu    sync.Mutex
-	bar   *progressbar.ProgressBar
-	timer *time.Timer
+	label string
+	steps int
+	tick  int
+	wide  int // cells of the line that is shown, 0 if none is
+	done  bool
 }
 
-// NewProgress starts a bar for work of n steps; -1 for work whose length is unknown. Call Done when it is over.
+// NewProgress starts a display of work of n steps; -1 for work whose length is unknown. Call Done when it is over. It is
+// nil where standard error is no terminal, or where the person wants none.
 func NewProgress(stderr io.Writer, n int, label string) *Progress {
 	f, ok := stderr.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	if !ok || Plain() || !term.IsTerminal(int(f.Fd())) {
 		return nil
 	}
-	return newProgress(stderr, n, label, patience)
+	p := newProgress(stderr, n, label, patience)
+	disk.Lock()
+	disk.progress = p
+	disk.Unlock()
+	return p
 }
 
 func newProgress(w io.Writer, n int, label string, after time.Duration) *Progress {
-	p := &Progress{}
-	options := []progressbar.Option{
-		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetDescription(label),
-		progressbar.OptionSetWidth(30),
-		progressbar.OptionThrottle(100 * time.Millisecond),
-		progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetRenderBlankState(false),
-		progressbar.OptionSetVisibility(false),
-		progressbar.OptionSpinnerType(14),
-	}
-	if n > 0 {
-		options = append(options, progressbar.OptionShowCount())
-	}
-	p.bar = progressbar.NewOptions(n, options...)
-	p.timer = time.AfterFunc(after, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.bar == nil {
-			return
-		}
-		progressbar.OptionSetVisibility(true)(p.bar)
-		_ = p.bar.RenderBlank()
-	})
+	p := &Progress{w: w, n: max(n, 0), label: label, end: make(chan struct{})}
+	go p.run(after)
 	return p
+}
+
+func (p *Progress) run(after time.Duration) {
+	wait := time.NewTimer(after)
+	defer wait.Stop()
+	for {
+		select {
+		case <-p.end:
+			return
+		case <-wait.C:
+			p.draw()
+			wait.Reset(frame)
+		}
+	}
+}
+
+// draw shows the next picture over the last one.
+func (p *Progress) draw() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done {
+		return
+	}
+	line := string([]rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")[p.tick%10]) + " " + p.label
+	p.tick++
+	if p.n > 0 {
+		const wide = 30
+		full := wide * min(p.steps, p.n) / p.n
+		line += fmt.Sprintf(" %s%s %s of %s", strings.Repeat("█", full), strings.Repeat("░", wide-full), Count(p.steps), Count(p.n))
+	}
+	n := len([]rune(line))
+	_, _ = io.WriteString(p.w, "\r"+line+strings.Repeat(" ", max(p.wide-n, 0)))
+	p.wide = n
 }
 
 // Step says what is being done now.
@@ -65,9 +93,7 @@ func (p *Progress) Step(label string) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.bar != nil {
-		p.bar.Describe(label)
-	}
+	p.label = label
 }
 
 // Add says that n more steps are done.
@@ -77,26 +103,22 @@ func (p *Progress) Add(n int) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.bar != nil {
-		_ = p.bar.Add(n)
-	}
+	p.steps += n
 }
 
-// Done takes the bar away.
+// Done takes the line away.
 func (p *Progress) Done() {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.bar == nil {
+	if p.done {
 		return
 	}
-	if p.timer.Stop() {
-		p.bar = nil // it was never shown
-		return
+	p.done = true
+	close(p.end)
+	if p.wide > 0 {
+		_, _ = io.WriteString(p.w, "\r"+strings.Repeat(" ", p.wide)+"\r")
 	}
-	_ = p.bar.Clear()
-	_ = p.bar.Exit()
-	p.bar = nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -30,9 +31,11 @@ func NewCompaction(format string, r *pemmican.Report) *Compaction {
 	return &Compaction{Format: format, Report: &own}
 }
 
-// Refuse says that the plan was good but its result could not be put where it was wanted.
+// Refuse says that the plan was good but its result could not be put where it was wanted, so that nothing has happened.
 func (c *Compaction) Refuse(reason string) {
 	c.Outcome, c.Reason, c.TokensAfter, c.Output, c.Resume = pemmican.Refused, reason, c.TokensBefore, nil, ""
+	c.Stages, c.Summary = []pemmican.StageReport{}, nil
+	c.Blocks = pemmican.BlockCounts{Kept: c.Blocks.Kept + c.Blocks.Stubbed + c.Blocks.Dropped}
 }
 
 // WriteJSON writes v as one JSON object on a line of its own.
@@ -42,19 +45,25 @@ func WriteJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-const barWidth = 40
-
-// Lines are the report for people, without what became of the result.
-func (c *Compaction) Lines() []string {
+// Lines are the report for people, without what became of the result, for a terminal that is so wide; 0 is any width.
+func (c *Compaction) Lines(width int) []string {
 	sizes := Table{Right: []int{1}}
-	largest := max(c.TokensBefore, c.TokensAfter, c.Target)
-	sizes.Row("before", Count(c.TokensBefore), Bar(c.TokensBefore, largest, barWidth), Percent(c.TokensBefore, c.Window)+" of the window")
-	if c.Outcome != pemmican.Refused && c.Outcome != pemmican.Unchanged {
-		sizes.Row("after", Count(c.TokensAfter), Bar(c.TokensAfter, largest, barWidth), Percent(c.TokensBefore-c.TokensAfter, c.TokensBefore)+" less")
+	bar := barWidth(width, 48, 40)
+	wish, own := c.Wish, ""
+	if len(wish) > 24 {
+		wish, own = "", "  the target is "+wish
 	}
-	sizes.Row("target", Count(c.Target), Bar(c.Target, largest, barWidth), c.Wish)
-	sizes.Row("floor", Count(c.Floor.Tokens), Bar(c.Floor.Tokens, largest, barWidth), "what cannot go")
+	largest := max(c.TokensBefore, c.TokensAfter, c.Target)
+	sizes.Row("before", Count(c.TokensBefore), Bar(c.TokensBefore, largest, bar), Percent(c.TokensBefore, c.Window)+" of the window")
+	if c.Outcome != pemmican.Refused && c.Outcome != pemmican.Unchanged {
+		sizes.Row("after", Count(c.TokensAfter), Bar(c.TokensAfter, largest, bar), Percent(c.TokensBefore-c.TokensAfter, c.TokensBefore)+" less")
+	}
+	sizes.Row("target", Count(c.Target), Bar(c.Target, largest, bar), wish)
+	sizes.Row("floor", Count(c.Floor.Tokens), Bar(c.Floor.Tokens, largest, bar), "what cannot go")
 	out := []string{sizes.String()}
+	if own != "" {
+		out = append(out, own)
+	}
 
 	if len(c.Stages) > 0 {
 		stages := Table{Head: []string{"stage", "blocks", "tokens saved"}, Right: []int{1, 2}}
@@ -83,7 +92,8 @@ func (c *Compaction) verdict() string {
 	case pemmican.FellBack:
 		parts = append(parts, Clean(c.Reason))
 	}
-	parts = append(parts, fmt.Sprintf("%s kept as they are, %d made short, %d left out", Plural(c.Blocks.Kept, "block"), c.Blocks.Stubbed, c.Blocks.Dropped))
+	parts = append(parts, fmt.Sprintf("%s kept as they are, %s made short, %s left out",
+		Plural(c.Blocks.Kept, "block"), Count(c.Blocks.Stubbed), Count(c.Blocks.Dropped)))
 	if s := c.Summary; s != nil {
 		parts = append(parts, fmt.Sprintf("a %s summary of %s tokens stands for them", Clean(s.Kind), Count(s.Tokens)))
 	}
@@ -109,7 +119,7 @@ func (c *Compaction) warnings() []string {
 	var out []string
 	for i, w := range c.Warnings {
 		if i == mostWarnings {
-			out = append(out, fmt.Sprintf("  warning: and %d more; --json has them all", len(c.Warnings)-i))
+			out = append(out, fmt.Sprintf("  warning: and %s more; --json has them all", Count(len(c.Warnings)-i)))
 			break
 		}
 		out = append(out, "  warning: "+Clean(w))
@@ -123,27 +133,53 @@ type Inspection struct {
 	Counter string      `json:"counter"`
 	By      Weights     `json:"by"`
 	Plan    *Compaction `json:"plan"`
+
+	half bool // the plan is not the default one, which does nothing
 }
 
-// Inspect weighs the decoded input; r is the report of a compaction that was not carried out.
-func Inspect(in *Input, o pemmican.Options, r *pemmican.Report) *Inspection {
+// Inspect weighs the decoded input, and finds out what a compaction would do: the default one, or where that does nothing
+// one to half of the transcript.
+func Inspect(ctx context.Context, in *Input, s Settings) (*Inspection, error) {
+	o, err := s.Options(in)
+	if err != nil {
+		return nil, err
+	}
+	o.Original = (&Output{Suffix: CompactedSuffix}).Original(in)
+	t := in.doc.Transcript()
+	_, r, err := pemmican.Compact(ctx, t, o)
+	if err != nil {
+		return nil, About(in.Name, err)
+	}
+	i := &Inspection{}
+	if r.Outcome == pemmican.Unchanged {
+		if err := s.Target.Set("50%"); err != nil {
+			return nil, err
+		}
+		o.Target = s.target(t, o)
+		if _, r, err = pemmican.Compact(ctx, t, o); err != nil {
+			return nil, About(in.Name, err)
+		}
+		i.half = true
+	}
 	dir := ""
-	if s, ok := in.doc.(format.Session); ok {
-		dir = s.Info().Dir
+	if session, ok := in.doc.(format.Session); ok {
+		dir = session.Info().Dir
 	}
-	return &Inspection{
-		Tokens:  r.TokensBefore,
-		Counter: r.Counter,
-		By:      Weigh(in.doc.Transcript(), o, dir),
-		Plan:    NewCompaction(in.doc.Format(), r),
-	}
+	i.Tokens, i.Counter, i.By = r.TokensBefore, r.Counter, Weigh(t, o, dir)
+	i.Plan = NewCompaction(in.doc.Format(), r)
+	i.Plan.Wish = s.Wish(o)
+	return i, nil
 }
 
-// Lines are the inspection for people, with the top rows of each sort.
-func (i *Inspection) Lines(in *Input, top int) []string {
+// Lines are the inspection for people, with the top rows of each sort, for a terminal that is so wide; 0 is any width.
+func (i *Inspection) Lines(in *Input, top, width int) []string {
 	out := []string{Heading(Clean(in.Name)) + "  " + i.Plan.Format + ", " + Count(i.Tokens) + " tokens, " +
 		Percent(i.Tokens, i.Plan.Window) + " of a window of " + Count(i.Plan.Window)}
-	out = append(out, i.By.Lines(i.Tokens, top)...)
-	out = append(out, "", Heading("What a compaction would do"))
-	return append(out, i.Plan.Lines()...)
+	out = append(out, i.By.Lines(i.Tokens, top, width)...)
+	head := "What a compaction would do"
+	if i.half {
+		head = "What a compaction to half of the transcript would do (the default one has nothing to do)"
+	}
+	out = append(out, "", Heading(head))
+	return append(out, i.Plan.Lines(width)...)
 }

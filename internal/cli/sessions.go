@@ -164,7 +164,7 @@ func lookInto(f agents.SessionFile) look {
 		info := session.Info()
 		l.Name, l.Folder = info.Name, info.Dir
 	}
-	l.Tokens = liveTokens(doc)
+	l.Tokens = liveTokens(&in)
 	l.Refused = refused(doc.Check())
 	return l
 }
@@ -210,7 +210,7 @@ type remembered struct {
 
 // program names this build. The first part is raised when what a look finds changes.
 var program = sync.OnceValue(func() string {
-	words := []string{"1"}
+	words := []string{"2"}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		words = append(words, info.Main.Version)
 		for _, s := range info.Settings {
@@ -250,7 +250,7 @@ func (s *Scanner) save(ctx context.Context, files []agents.SessionFile, looks []
 	if err != nil || os.MkdirAll(filepath.Dir(s.Cache), 0o700) != nil {
 		return
 	}
-	_ = create(ctx, s.Cache, data, 0o600, true)
+	_ = create(ctx, s.Cache, data, 0o600, true, nil)
 }
 
 // Age is how long ago a time was, roughly, for people.
@@ -266,9 +266,12 @@ func Age(d time.Duration) string {
 	return Plural(int(d/(24*time.Hour)), "day") + " ago"
 }
 
-// SessionLines are the sessions for people.
-func SessionLines(sessions []Session, now time.Time, home string) string {
-	t := Table{Head: []string{"agent", "used", "load", "", "state", "folder", "session"}, Right: []int{3}}
+// SessionLines are the sessions for people, for a terminal that is so wide; 0 is any width.
+func SessionLines(sessions []Session, now time.Time, home string, width int) string {
+	t := Table{
+		Head: []string{"agent", "used", "", "load", "state", "folder", "session"}, Right: []int{3},
+		Width: width, Cuts: []Cut{{Column: 5, Least: 16}, {Column: 6, Least: 12, AtEnd: true}, {Column: 2}, {Column: 5, Least: 8}},
+	}
 	for i := range sessions {
 		s := &sessions[i]
 		state := string(s.State)
@@ -297,7 +300,8 @@ func SessionLines(sessions []Session, now time.Time, home string) string {
 	return t.String()
 }
 
-// ListSessions writes the list of sessions to stdout, for people or as one JSON object.
+// ListSessions writes the list of sessions to stdout, for people or as one JSON object. Where a folder could not be read the
+// list may lack some, and the error has the exit status for that.
 func ListSessions(ctx context.Context, stdout, stderr io.Writer, window int, cache, asJSON bool) error {
 	s := Scanner{Window: window}
 	if cache {
@@ -314,19 +318,29 @@ func ListSessions(ctx context.Context, stdout, stderr io.Writer, window int, cac
 		return err
 	}
 	if asJSON {
-		return WriteJSON(stdout, struct {
+		err := WriteJSON(stdout, struct {
 			Sessions []Session `json:"sessions"`
 			Warnings []string  `json:"warnings"`
 		}{sessions, append([]string{}, warnings...)})
+		if err == nil && len(warnings) > 0 {
+			err = Failed(ExitRefused)
+		}
+		return About("standard output", err)
 	}
 	for _, w := range warnings {
 		if err := Print(stderr, "pemmican: "+Clean(w)); err != nil {
 			return err
 		}
 	}
-	if len(sessions) == 0 {
-		return Print(stderr, "there are no sessions of pi or Claude Code here")
-	}
 	home, _ := os.UserHomeDir()
-	return Print(stdout, SessionLines(sessions, time.Now(), home))
+	switch {
+	case len(sessions) > 0:
+		err = Print(stdout, SessionLines(sessions, time.Now(), home, Width(stdout)))
+	case len(warnings) == 0:
+		err = Print(stderr, "there are no sessions of pi or Claude Code here")
+	}
+	if err == nil && len(warnings) > 0 {
+		err = Failed(ExitRefused)
+	}
+	return About("standard output", err)
 }

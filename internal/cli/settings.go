@@ -2,9 +2,11 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pemmican-dev/pemmican"
@@ -35,9 +37,12 @@ type Settings struct {
 // DefaultWindow is the window that is assumed where none is given, in tokens.
 const DefaultWindow = 200_000
 
-// Options are the options of a compaction of doc.
-func (s *Settings) Options(doc format.Document) (pemmican.Options, error) {
-	t := doc.Transcript()
+// CompactedSuffix is what stands before the extension of a file that compact has made.
+const CompactedSuffix = ".compacted"
+
+// Options are the options of a compaction of the decoded input, but for Original, which depends on the output.
+func (s *Settings) Options(in *Input) (pemmican.Options, error) {
+	t := in.doc.Transcript()
 	o := pemmican.Options{Window: DefaultWindow, Tools: agents.Tools(), Pins: s.Pins}
 	if s.Window.N > 0 {
 		o.Window = s.Window.N
@@ -69,19 +74,37 @@ func (s *Settings) Options(doc format.Document) (pemmican.Options, error) {
 		}
 		o.Tools = agents.Extend(o.Tools, own)
 	}
-	o.Counter, o.Overhead = counter(doc)
+	o.Counter, o.Overhead = counter(in.doc, in.text())
 	for i := range t.Blocks {
 		if t.Blocks[i].Kind == pemmican.Summary {
 			o.Compactions++
 		}
 	}
-	o.Target = s.Target.Tokens
-	if s.Target.Percent != nil {
-		// A percentage is of the transcript: what stands beside it in the request cannot shrink.
-		beside := o.Overhead.Tokens
-		o.Target = beside + s.Target.Of(Live(t, o)-beside)
+	if o.Target = s.target(t, o); o.Target == 0 && o.Window < 2 {
+		return o, Unusable("", "give --target, or a window of more", "half of a window of %s is no target", Plural(o.Window, "token"))
 	}
 	return o, nil
+}
+
+// target is the target in tokens, 0 for the default one. A percentage is of the transcript: what stands beside it in the
+// request cannot shrink.
+func (s *Settings) target(t *pemmican.Transcript, o pemmican.Options) int {
+	if s.Target.Percent == nil {
+		return s.Target.Tokens
+	}
+	beside := o.Overhead.Tokens
+	return beside + s.Target.Of(Live(t, o)-beside)
+}
+
+// Unmatched are the pins that nothing in t contains, as warnings.
+func (s *Settings) Unmatched(t *pemmican.Transcript) []string {
+	var out []string
+	for _, pin := range s.Pins {
+		if !slices.ContainsFunc(t.Blocks, func(b pemmican.Block) bool { return strings.Contains(b.Text, pin) || strings.Contains(b.Args, pin) }) {
+			out = append(out, "nothing contains the --pin "+strconv.Quote(pin))
+		}
+	}
+	return out
 }
 
 func orDefault(s, value string) string {
@@ -93,13 +116,15 @@ func orDefault(s, value string) string {
 
 // Wish says for people where a target in percent comes from, "" if there is none.
 func (s *Settings) Wish(o pemmican.Options) string {
-	switch {
-	case s.Target.Percent == nil:
+	if s.Target.Percent == nil {
 		return ""
-	case o.Overhead.Tokens > 0:
-		return s.Target.String() + " of the transcript, and " + Count(o.Overhead.Tokens) + " beside it"
 	}
-	return s.Target.String() + " of the transcript"
+	beside := o.Overhead.Tokens
+	out := strings.TrimSuffix(s.Target.String(), "%") + " % of the transcript"
+	if beside > 0 {
+		out += ", " + Count(o.Target-beside) + "; and " + Count(beside) + " tokens of system text and tools beside it"
+	}
+	return out
 }
 
 func readTools(path string) (pemmican.Tools, error) {
@@ -111,7 +136,16 @@ func readTools(path string) (pemmican.Tools, error) {
 		Tools *agents.Settings `json:"tools"`
 	}
 	const mend = `it must be like {"tools": {"my_read": {"role": "read", "path": ["file"]}}}`
+	if at, ends := fault(data); at >= 0 {
+		if ends {
+			return nil, Unusable(path, mend, "the JSON ends in the middle, at %s", place(data, at-1))
+		}
+		return nil, Unusable(path, mend, "this is no JSON from %s on", place(data, at))
+	}
 	if err := json.Unmarshal(data, &file); err != nil {
+		if errors.As(err, new(*json.UnmarshalTypeError)) { // its words are about Go; what is inside tools has words of its own
+			return nil, Unusable(path, mend, "it is no JSON object")
+		}
 		return nil, Unusable(path, mend, "%s", err)
 	}
 	if file.Tools == nil {
@@ -121,25 +155,47 @@ func readTools(path string) (pemmican.Tools, error) {
 }
 
 // counter returns a counter that is fitted to the sizes that the provider has reported, and the overhead that they tell.
-func counter(doc format.Document) (pemmican.Counter, pemmican.Overhead) {
-	t := doc.Transcript()
+// Data is what doc was decoded from.
+func counter(doc format.Document, data []byte) (pemmican.Counter, pemmican.Overhead) {
 	e := token.Estimator{Vendor: vendor(doc)}
-	fit := token.Calibrate(t, e)
+	fit, reported := calibrate(doc, data, e)
 	e.Ratio = fit.Ratio
 	overhead := fit.Overhead
 	switch {
-	case t.HasSystem:
+	case doc.Transcript().HasSystem:
 		overhead = pemmican.Overhead{}
-	case overhead.Tokens > usualOverhead && lostItsPast(doc):
+	case overhead.Tokens > usualOverhead && lostItsPast(reported):
 		overhead = pemmican.Overhead{Source: "unknown"}
 	}
 	return token.NewCache(e, 0), overhead
 }
 
-// liveTokens is Live for somebody who counts once.
-func liveTokens(doc format.Document) int {
-	c, overhead := counter(doc)
-	return Live(doc.Transcript(), pemmican.Options{Counter: c, Overhead: overhead})
+// calibrate fits e to the reported sizes of doc. A compaction makes them stale, so where none is live the session before
+// Pemmican's own last lines tells, which had the same system text and tools. It returns the document that did.
+func calibrate(doc format.Document, data []byte, e token.Estimator) (token.Calibration, format.Document) {
+	for {
+		fit := token.Calibrate(doc.Transcript(), e)
+		session, ok := doc.(format.Session)
+		if !ok || fit.Points > 0 {
+			return fit, doc
+		}
+		n, err := session.Undo()
+		if err != nil || n >= len(data) {
+			return fit, doc
+		}
+		data = data[:n]
+		before, err := detect.Decode(data, doc.Format())
+		if err != nil {
+			return fit, doc
+		}
+		doc = before
+	}
+}
+
+// liveTokens is Live of a decoded input for somebody who counts once.
+func liveTokens(in *Input) int {
+	c, overhead := counter(in.doc, in.text())
+	return Live(in.doc.Transcript(), pemmican.Options{Counter: c, Overhead: overhead})
 }
 
 // usualOverhead is what no agent's system text and tools exceed without tools from elsewhere, in tokens.

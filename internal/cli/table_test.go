@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode"
@@ -86,47 +87,129 @@ func TestAge(t *testing.T) {
 	}
 }
 
-// The bar shows itself only when the work takes a while, and takes itself away.
+// buffer is a writer that two may use.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// The display shows itself only when the work takes a while, moves by itself, and takes itself away.
 func TestProgress(t *testing.T) {
-	var quick bytes.Buffer
+	var quick buffer
 	p := newProgress(&quick, 10, "sessions", time.Hour)
 	p.Add(3)
 	p.Done()
-	if quick.Len() > 0 {
+	if quick.String() != "" {
 		t.Errorf("work that was quick has shown %q", quick.String())
 	}
 
-	var slow bytes.Buffer
-	p = newProgress(&slow, 10, "sessions", time.Nanosecond)
-	shown := func() bool {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return slow.Len() > 0
-	}
-	for begin := time.Now(); !shown(); time.Sleep(time.Millisecond) {
-		if time.Since(begin) > 10*time.Second {
-			t.Fatal("the bar never showed itself")
+	var slow buffer
+	p = newProgress(&slow, 1000, "sessions", time.Nanosecond)
+	p.Add(500)
+	shown := func(what string) {
+		t.Helper()
+		for begin := time.Now(); !strings.Contains(slow.String(), what); time.Sleep(time.Millisecond) {
+			if time.Since(begin) > 10*time.Second {
+				t.Fatalf("it never showed %q: %q", what, slow.String())
+			}
 		}
 	}
-	p.Step("more sessions")
-	p.Add(3)
+	shown("\r⠋ sessions ███████████████░░░░░░░░░░░░░░░ 500 of 1,000")
+	shown("\r⠹ sessions ") // it moves though nothing happens
+	p.Step("x")
+	shown(" x ")
 	p.Done()
-	if !strings.Contains(slow.String(), "sessions") {
-		t.Errorf("it has shown %q", slow.String())
+	before := slow.String()
+	if !strings.HasSuffix(before, " \r") || strings.Contains(before, "\x1b") {
+		t.Errorf("it ends with %q", before)
 	}
-	before := slow.Len()
 	p.Add(1)
 	p.Done()
-	if slow.Len() != before {
+	time.Sleep(2 * frame)
+	if slow.String() != before {
 		t.Error("it shows something after it is done")
 	}
 
-	// Where there is no terminal there is no bar, and all of this is nothing.
+	// Where there is no terminal there is no display, and all of this is nothing.
 	p = NewProgress(&slow, 10, "sessions")
 	p.Step("x")
 	p.Add(1)
 	p.Done()
-	if p != nil || slow.Len() != before {
-		t.Error("a bar in what is no terminal")
+	if p != nil || slow.String() != before {
+		t.Error("a display in what is no terminal")
+	}
+}
+
+func TestTableFits(t *testing.T) {
+	table := Table{Cuts: []Cut{{Column: 1, Least: 6}, {Column: 2, Least: 4, AtEnd: true}, {Column: 0}}}
+	table.Row("abc", "/home/dev/project", "0123456789")
+	table.Row("", "読む読む読む読む", "")
+	for width, want := range map[int]string{
+		0:  "  abc  /home/dev/project  0123456789\n       読む読む読む読む",
+		80: "  abc  /home/dev/project  0123456789\n       読む読む読む読む",
+		30: "  abc  /home…oject  0123456789",
+		22: "  abc  /h…ect  012345…",
+		20: "  abc  /h…ect  0123…",
+		18: "  /h…ect  012…",
+		5:  "  /h…ect  012…",
+	} {
+		table.Width = width
+		got := table.String()
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%d: got\n%s, want\n%s", width, got, want)
+		}
+		for line := range strings.Lines(got) {
+			if w := lipgloss.Width(strings.TrimSuffix(line, "\n")); width >= 18 && w > width {
+				t.Errorf("%d: %q takes %d", width, line, w)
+			}
+		}
+	}
+}
+
+func TestShorten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, n := rapid.String().Draw(t, "s"), rapid.IntRange(1, 30).Draw(t, "n")
+		s = Clean(s)
+		if got := shorten(s, n, rapid.Bool().Draw(t, "end")); lipgloss.Width(got) > n {
+			t.Fatalf("%q takes %d", got, lipgloss.Width(got))
+		}
+	})
+}
+
+// Who wants no escapes gets none, whatever the terminal.
+func TestPlain(t *testing.T) {
+	for name, env := range map[string][2]string{"NO_COLOR": {"NO_COLOR", "yes"}, "dumb": {"TERM", "dumb"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("TERM", "xterm-256color")
+			t.Setenv("TTY_FORCE", "1")
+			t.Setenv("CLICOLOR_FORCE", "1")
+			printed := func() string {
+				var b bytes.Buffer
+				if err := Print(&b, Heading("h")+good.Render("g")+faint.Render("f")); err != nil {
+					t.Fatal(err)
+				}
+				return b.String()
+			}
+			t.Setenv("NO_COLOR", "")
+			if got := printed(); !strings.Contains(got, "\x1b") {
+				t.Errorf("no colours in %q", got)
+			}
+			t.Setenv(env[0], env[1])
+			if got := printed(); got != "hgf\n" || !Plain() {
+				t.Errorf("got %q", got)
+			}
+		})
 	}
 }

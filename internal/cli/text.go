@@ -25,7 +25,7 @@ func WriteText(w io.Writer, t *pemmican.Transcript) error {
 		case pemmican.Reasoning:
 			label = "[Assistant reasoning]"
 			if text == "" {
-				text = fmt.Sprintf("(not readable, %d bytes)", b.Bytes)
+				text = "(not readable, " + Plural(b.Bytes, "byte") + ")"
 			}
 		case pemmican.ToolCall:
 			names[b.CallID] = b.Tool
@@ -47,7 +47,7 @@ func WriteText(w io.Writer, t *pemmican.Transcript) error {
 		case pemmican.Summary:
 			label = "[Summary]"
 		case pemmican.Opaque:
-			label = fmt.Sprintf("[Opaque] %d bytes that only the provider can read", b.Bytes)
+			label = opaque(b, &t.Messages[b.Message])
 		}
 		_, _ = out.WriteString(label)
 		_, _ = out.WriteString("\n")
@@ -59,6 +59,18 @@ func WriteText(w io.Writer, t *pemmican.Transcript) error {
 		}
 	}
 	return out.Flush()
+}
+
+// opaque labels a block that only the provider or the agent itself takes apart. Often it has a text all the same: of a
+// command that the person has run in the agent, say.
+func opaque(b *pemmican.Block, m *pemmican.Message) string {
+	switch {
+	case b.Text == "":
+		return "[Opaque] " + Plural(b.Bytes, "byte") + " that cannot be shown as text"
+	case m.Role == pemmican.User && m.Author == pemmican.ByRuntime:
+		return "[User, by the agent's program]"
+	}
+	return "[Other]"
 }
 
 func author(m *pemmican.Message) string {

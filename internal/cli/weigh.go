@@ -18,8 +18,8 @@ type Weight struct {
 	Blocks int    `json:"blocks"`
 }
 
-// Weights tell where the tokens of a request are. Kind covers all of it, the others only what belongs to a tool, to a
-// file, to a turn. All but Turn have the largest first; Turn is in order.
+// Weights tell where the tokens of a request are. Kind and Turn cover all of it, the others only what belongs to a tool or
+// to a file. All but Turn have the largest first; Turn is in order, with what is no part of a turn before the first.
 type Weights struct {
 	Kind []Weight `json:"kind"`
 	Tool []Weight `json:"tool"`
@@ -31,10 +31,14 @@ type Weights struct {
 func Weigh(t *pemmican.Transcript, o pemmican.Options, dir string) Weights {
 	kind, tool, file, turn := sums{}, sums{}, sums{}, sums{}
 	if o.Overhead.Tokens > 0 {
-		kind.add("not in the file ("+o.Overhead.Source+")", o.Overhead.Tokens, 0)
+		name := "not in the file (" + o.Overhead.Source + ")"
+		kind.add(name, o.Overhead.Tokens, 0)
+		turn.add(name, o.Overhead.Tokens, 0)
 	}
 	if t.Tools != "" {
-		kind.add("tool definitions", o.Counter.Count(&pemmican.Block{Text: t.Tools}), 0)
+		n := o.Counter.Count(&pemmican.Block{Text: t.Tools})
+		kind.add("tool definitions", n, 0)
+		turn.add("tool definitions", n, 0)
 	}
 	calls := map[string]int{} // id → the newest call with it
 	turnName, turns := "0: before the first message", 0
@@ -145,19 +149,22 @@ func (s *sums) sorted() []Weight {
 	return out
 }
 
-// Lines are the weights for people: the top rows of each sort, the largest first, with bars.
-func (w Weights) Lines(total, top int) []string {
+// Lines are the weights for people: the top rows of each sort, the largest first, with bars, for a terminal that is so
+// wide; 0 is any width.
+func (w Weights) Lines(total, top, width int) []string {
 	var out []string
 	for _, part := range []struct {
-		head string
-		list []Weight
-	}{{"By kind", w.Kind}, {"By tool", w.Tool}, {"By file", w.File}, {"By turn", w.Turn}} {
+		head  string
+		list  []Weight
+		atEnd bool // where a name that is too long is cut
+	}{{"By kind", w.Kind, true}, {"By tool", w.Tool, true}, {"By file", w.File, false}, {"By turn", w.Turn, true}} {
 		if len(part.list) == 0 {
 			continue
 		}
 		list := slices.Clone(part.list)
 		slices.SortStableFunc(list, func(a, b Weight) int { return cmp.Compare(b.Tokens, a.Tokens) })
-		table := Table{Right: []int{1, 2}}
+		bar := barWidth(width, 56, 24)
+		table := Table{Right: []int{1, 2}, Width: width, Cuts: []Cut{{Column: 0, Least: 16, AtEnd: part.atEnd}, {Column: 3}}}
 		largest := list[0].Tokens
 		for i, e := range list {
 			if i == top {
@@ -165,10 +172,10 @@ func (w Weights) Lines(total, top int) []string {
 				for _, e := range list[i:] {
 					rest += e.Tokens
 				}
-				table.Row(faint.Render(fmt.Sprintf("%d more", len(list)-i)), Count(rest), Percent(rest, total), "")
+				table.Row(faint.Render(Count(len(list)-i)+" more"), Count(rest), Percent(rest, total), "")
 				break
 			}
-			table.Row(textcut.Head(Clean(e.Name), 64, func(int) string { return "…" }), Count(e.Tokens), Percent(e.Tokens, total), Bar(e.Tokens, largest, 24))
+			table.Row(shorten(Clean(e.Name), 64, part.atEnd), Count(e.Tokens), Percent(e.Tokens, total), Bar(e.Tokens, largest, bar))
 		}
 		out = append(out, "", Heading(part.head), table.String())
 	}
