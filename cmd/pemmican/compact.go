@@ -72,8 +72,11 @@ pemmican compact - --window 128k < request.json > smaller.json`,
 			if err := output.Show(stdout, stderr, in, result, json); err != nil {
 				return err
 			}
-			if err != nil {
+			switch {
+			case err != nil:
 				return cli.Failed(cli.Status(err))
+			case report.Outcome == pemmican.Refused: // a dry run tells it by its status, too
+				return cli.Failed(cli.ExitRefused)
 			}
 			return nil
 		},
