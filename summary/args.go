@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/pemmican-dev/pemmican"
@@ -85,12 +86,12 @@ func isPath(key string, spec pemmican.ToolSpec, known bool) bool {
 	if !known {
 		names = usualPaths
 	}
-	for _, name := range names {
-		if key == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(names, key)
+}
+
+// isID reports whether an argument names something that only the runtime knows by it, such as task_id.
+func isID(key string) bool {
+	return key == "id" || strings.HasSuffix(key, "_id") || strings.HasSuffix(key, "Id") || strings.HasSuffix(key, "ID")
 }
 
 // isOld reports whether a text of an edit is what the edit took away, by the names that edit tools give it.

@@ -77,8 +77,12 @@ func escapeLen(s string) int {
 	return 2
 }
 
-// neutral puts a backslash into every tag that frames something in an agent's request, ours included: a quote must
-// not be able to close what it stands in. Tags of ordinary markup stay as they are.
+// neutralSign stands for the < of a tag that frames something. It looks like one to a reader, and is none to a parser.
+const neutralSign = "‹"
+
+// neutral changes the < of every tag that frames something in an agent's request, ours included: a quote must not be
+// able to close what it stands in. Tags of ordinary markup stay as they are, and so does a closing tag of a name that
+// nobody is known to frame by behind its opening one.
 func neutral(text string) string {
 	at := 0 // what is before it is in b
 	var b strings.Builder
@@ -88,9 +92,9 @@ func neutral(text string) string {
 			break
 		}
 		i += n
-		if framing(text[i+1:]) {
-			b.WriteString(text[at : i+1])
-			b.WriteByte('\\')
+		if framing(text[i+1:], text[:i]) {
+			b.WriteString(text[at:i])
+			b.WriteString(neutralSign)
 			at = i + 1
 		}
 	}
@@ -101,30 +105,118 @@ func neutral(text string) string {
 	return b.String()
 }
 
-// framing reports whether a tag that frames something follows the < before s.
-func framing(s string) bool {
+// framing reports whether a tag that frames something follows the < between before and s.
+func framing(s, before string) bool {
 	if strings.HasPrefix(s, "|") {
 		return true // the control tokens of chat templates
 	}
 	s, closing := strings.CutPrefix(s, "/")
-	end := 0
-	for end < len(s) && end < 64 && (isAlnum(s[end]) || s[end] == '-' || s[end] == '_' || s[end] == ':') {
-		end++
-	}
+	end := tagEnd(s)
 	if end == 0 {
 		return false
 	}
 	name := strings.ToLower(s[:end])
 	switch name {
 	case "summary", "conversation", "context", "user", "assistant", "system", "human", "instructions", "invoke",
-		tagRead, tagModified, "system-reminder", "previous-summary", "recently-read-files", "function_calls",
+		tagRead, tagModified, tagReminder, "previous-summary", "recently-read-files", "function_calls",
 		"function_results", "tool_call", "tool_use", "tool_result", "tool_response", "think", "thinking":
 		return true
 	}
-	return closing && strings.ContainsAny(name, "-_:") || strings.HasPrefix(name, "untrusted")
+	if closing && strings.ContainsAny(name, "-_:") {
+		return !opened(before, s[:end])
+	}
+	return strings.HasPrefix(name, "untrusted")
+}
+
+// tagEnd is where the name of a tag ends, at the beginning of s.
+func tagEnd(s string) int {
+	end := 0
+	for end < len(s) && end < 64 && (isAlnum(s[end]) || s[end] == '-' || s[end] == '_' || s[end] == ':') {
+		end++
+	}
+	return end
+}
+
+// opened reports whether a tag of that name was opened near the end of before, in one line with it, and not closed.
+func opened(before, name string) bool {
+	before = before[max(0, len(before)-failWindow):]
+	before = before[strings.LastIndexByte(before, '\n')+1:]
+	i := strings.LastIndex(before, "<"+name)
+	return i >= 0 && tagEnd(before[i+1:]) == len(name) && !strings.Contains(before[i:], "</"+name) && !strings.HasPrefix(strings.ToLower(name), "untrusted")
 }
 
 func isAlnum(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+const tagReminder = "system-reminder"
+
+// withoutReminders takes out of a text what a runtime put into it for the model: an order for then, which is not told
+// on, least of all in part. One that is cut off goes up to the end; of one whose beginning is cut off, its paragraph.
+func withoutReminders(text string) string {
+	const open, shut = "<" + tagReminder, "</" + tagReminder + ">"
+	if !strings.Contains(text, tagReminder+">") {
+		return text
+	}
+	next := func(sign string, from int) int {
+		if i := strings.Index(text[from:], sign); i >= 0 {
+			return from + i
+		}
+		return len(text)
+	}
+	var b strings.Builder
+	at := 0 // what is before it is done
+	begin, end := next(open, at), next(shut, at)
+	for at < len(text) && min(begin, end) < len(text) {
+		switch {
+		case end < begin && !endsLine(text[end+len(shut):]):
+			b.WriteString(text[at : end+len(shut)]) // No runtime writes on behind it.
+			at = end + len(shut)
+		case end < begin:
+			b.WriteString(text[at : at+max(0, strings.LastIndex(text[at:end], "\n\n"))])
+			at = end + len(shut)
+		case strings.TrimSpace(text[at+strings.LastIndexByte(text[at:begin], '\n')+1:begin]) != "" &&
+			!strings.HasPrefix(text[begin:], open+">\n") && (end == len(text) || strings.Contains(text[begin:end], "\n")):
+			// In the middle of a line, and not closed in it, the tag is something that a text speaks of.
+			line := lineEnd(text, begin)
+			b.WriteString(text[at:line])
+			at = line
+		default:
+			b.WriteString(text[at:begin])
+			at = min(end+len(shut), len(text))
+		}
+		if begin < at {
+			begin = next(open, at)
+		}
+		if end < at {
+			end = next(shut, at)
+		}
+	}
+	b.WriteString(text[at:])
+	return b.String()
+}
+
+// endsLine reports whether nothing but blanks comes before the next line.
+func endsLine(s string) bool {
+	s = strings.TrimLeft(s, " \t\r")
+	return s == "" || s[0] == '\n'
+}
+
+// unwrapped is a text without the tags that a runtime put around the whole of it, as <tool_use_error> is.
+func unwrapped(text string) string {
+	inner := strings.TrimSpace(text)
+	if !strings.HasPrefix(inner, "<") {
+		return text
+	}
+	end := tagEnd(inner[1:]) + 1
+	if end == 1 || byteAt(inner, end) != '>' {
+		return text
+	}
+	shut := "</" + inner[1:end+1]
+	inner, ok := strings.CutSuffix(inner[end+1:], shut)
+	if !ok || strings.Contains(inner, shut) {
+		return text
+	}
+	return strings.TrimSpace(inner)
+}
 
 // oneLine folds runs of white space and line breaks into one space.
 func oneLine(s string) string {

@@ -43,6 +43,8 @@ type call struct {
 	what          string // the path, or the beginning of the first argument
 	// later is true if a later call made its result stale.
 	later bool
+	// look is true for a command that only shows files or folders.
+	look bool
 }
 
 func (c *call) describe() string {
@@ -81,11 +83,13 @@ const (
 	weightNoRole    = 50
 	weightReasoning = 40
 	weightList      = 30
-	weightRuntime   = 10
 )
 
 // shortAnswer is below how many bytes the result of an edit is a mere receipt.
 const shortAnswer = 200
+
+// onlyRead is what a line of a file is worth that was read and never changed, in percent of one that was changed too.
+const onlyRead = 90
 
 // staleDivisor is how much less a line of a result is worth that a later call made stale.
 const staleDivisor = 4
@@ -104,15 +108,15 @@ type collector struct {
 	last    int // the last dropped block, -1 for none
 
 	files    map[string]*File
-	order    []string       // paths by their last operation, the oldest first
-	failures map[string]int // call and text → index in ledger.Errors
-	open     map[string]int // kind of call → its open error; a newer failure takes the place of an older one
-	latest   map[string]int // what a read, search or list was for → its newest call
-	planned  bool           // a plan tool was called in the dropped part
-	changes  []change       // scratch
+	order    []string        // paths by their last operation, the oldest first
+	failures map[string]int  // call and text → index in ledger.Errors
+	open     map[string]int  // kind of call → its open error; a newer failure takes the place of an older one
+	latest   map[string]int  // what a read, search or list was for → its newest call
+	planned  bool            // a plan tool was called in the dropped part
+	changes  []change        // scratch
+	shown    map[string]bool // files of which the agent still sees an edit
 	// earlierLines is how many of the lines come from the earlier ledger.
 	earlierLines int
-	said         string
 }
 
 // collect merges what is dropped with the ledger of the earlier summary.
@@ -141,6 +145,7 @@ func newCollector(r *pemmican.SummaryRequest) *collector {
 		failures: map[string]int{},
 		open:     map[string]int{},
 		latest:   map[string]int{},
+		shown:    map[string]bool{},
 		scanner:  scanner{kept: map[uint32]struct{}{}},
 	}
 	message := -1
@@ -176,15 +181,18 @@ func (c *collector) previous(body string) {
 	if !ok {
 		text, _, _ = cutFileLists(text)
 	}
-	c.ledger.Earlier = strings.TrimSpace(clean(text))
+	c.ledger.Earlier = condensed(strings.TrimSpace(clean(withoutReminders(text))))
 	if old.Earlier != "" {
 		c.ledger.Earlier = strings.TrimSpace(old.Earlier + "\n\n" + c.ledger.Earlier)
 	}
 	_, read, modified := cutFileLists(body)
-	for _, path := range read {
+	known := func(path string) bool { // under its older name
+		return slices.ContainsFunc(old.Files, func(f File) bool { return f.Op == Renamed && f.To == path })
+	}
+	for _, path := range slices.DeleteFunc(read, known) {
 		c.touch(path, Read, false, "")
 	}
-	for _, path := range modified {
+	for _, path := range slices.DeleteFunc(modified, known) {
 		c.touch(path, Edited, false, "")
 	}
 	if !ok {
@@ -258,15 +266,18 @@ func (c *collector) call(k int) []argument {
 	t, p := c.request.Transcript, &c.calls[k]
 	b := &t.Blocks[p.block]
 	spec, known := c.request.Tools[p.tool]
-	p.role = spec.Role
+	p.role = spec.RoleOf(b.Args)
 	p.tool = brief(p.tool, 60)
 	texts := c.args.read(b.Args)
 	p.path = pathOf(texts, spec, known && spec.Role != pemmican.NoRole)
-	result, failed, answered := "", false, p.result >= 0
+	result, failed, answered, command := "", false, p.result >= 0, ""
+	if p.role == pemmican.RunTool {
+		command = commandOf(texts)
+	}
 	if answered {
 		result = t.Blocks[p.result].Text
 		failed = t.Blocks[p.result].Error ||
-			(p.role == pemmican.RunTool || p.role == pemmican.NoRole) && looksFailed(result)
+			(p.role == pemmican.RunTool || p.role == pemmican.NoRole) && looksFailed(result, command)
 	}
 	if p.path != "" {
 		p.what = oneLine(clean(cutMiddle(p.path, 4*whatRunes)))
@@ -292,8 +303,8 @@ func (c *collector) call(k int) []argument {
 		}
 	}
 
-	if dropped {
-		c.changes = c.changes[:0]
+	c.changes = c.changes[:0]
+	if dropped || p.role == pemmican.EditTool {
 		switch p.role {
 		case pemmican.ReadTool:
 			if p.path != "" {
@@ -313,12 +324,21 @@ func (c *collector) call(k int) []argument {
 					c.changes = patched(c.changes, a.text)
 				}
 			}
+			if p.look = looks(command); p.look && !failed {
+				for _, path := range lookedAt(command) {
+					c.changes = append(c.changes, change{path, Mentioned})
+				}
+			}
 		case pemmican.NoRole:
 			if p.path != "" {
 				c.changes = append(c.changes, change{p.path, Mentioned})
 			}
 		}
 		for _, ch := range c.changes {
+			if !dropped {
+				c.shown[filePath(ch.path)] = !failed
+				continue
+			}
 			if ch.op == Written && answered && saysCreated(result) {
 				ch.op = Created
 			}
@@ -329,6 +349,9 @@ func (c *collector) call(k int) []argument {
 			}
 			c.touch(ch.path, ch.op, failed, why)
 		}
+	}
+	if p.role == pemmican.RunTool && answered && !failed {
+		c.moves(command, result)
 	}
 	if answered {
 		c.outcome(p, failed, result)
@@ -427,7 +450,7 @@ func (c *collector) touch(path string, op Op, failed bool, why string) {
 	} else if op == Mentioned && f.Op != Mentioned {
 		return // It tells less than what is known.
 	}
-	f.Op, f.Failed, f.Error = op, failed, why
+	f.Op, f.Failed, f.Error, f.To, f.Shown = op, failed, why, "", false
 	if op.edits() && !failed {
 		f.Edits++
 	}
@@ -462,14 +485,17 @@ func (c *collector) read() {
 		}
 		age := int32(t.Blocks[c.last].Message - b.Message)
 		s := source{text: b.Text, call: -1, age: age}
+		if m.Role != pemmican.Assistant {
+			s.text = withoutReminders(s.text)
+		}
 		switch b.Kind {
 		case pemmican.Text:
 			switch {
-			case strings.TrimSpace(b.Text) == "":
+			case strings.TrimSpace(s.text) == "":
 				continue
 			case m.Person():
 				number++
-				text := strings.TrimSpace(clean(cutMiddle(strings.TrimSpace(b.Text), limit)))
+				text := strings.TrimSpace(clean(cutMiddle(strings.TrimSpace(s.text), limit)))
 				c.ledger.Words = append(c.ledger.Words, Words{
 					N: number, Text: text,
 					Task: !seen && r.Previous == "" && r.Compactions == 0,
@@ -482,7 +508,7 @@ func (c *collector) read() {
 				}
 				s.from, s.weight = "assistant", weightAssistant
 			default:
-				s.from, s.weight = "note of the program", weightRuntime
+				continue // What a runtime says is an order for then, and half of an order is another one.
 			}
 		case pemmican.Reasoning:
 			if loops(b.Text) {
@@ -497,13 +523,13 @@ func (c *collector) read() {
 			}
 			continue
 		case pemmican.Summary:
-			c.ledger.Earlier = strings.TrimSpace(c.ledger.Earlier + "\n\n" + clean(b.Text))
+			c.ledger.Earlier = strings.TrimSpace(c.ledger.Earlier + "\n\n" + condensed(clean(s.text)))
 			continue
 		case pemmican.ToolCall:
 			c.argumentSources(int(c.callOf[i]), texts, age)
 			continue
 		case pemmican.ToolResult:
-			s.call, s.part = c.callOf[i], partResult
+			s.call, s.part, s.text = c.callOf[i], partResult, unwrapped(s.text)
 			s.from, s.weight = brief(b.Tool, 60), weightNoRole
 			if s.call >= 0 {
 				s.weight = c.resultWeight(int(s.call))
@@ -550,8 +576,11 @@ func (c *collector) argumentSources(k int, texts []argument, age int32) {
 		weight = weightEdit
 	}
 	for i, a := range texts {
-		if a.scalar || isPath(a.key, spec, known && spec.Role != pemmican.NoRole) || p.role == pemmican.EditTool && isOld(a.key) {
+		if a.scalar || isPath(a.key, spec, known && spec.Role != pemmican.NoRole) || isID(a.key) || p.role == pemmican.EditTool && isOld(a.key) {
 			continue
+		}
+		if p.look && (a.key == "command" || a.key == "cmd") {
+			continue // Its path is among the files, and what it showed tells what it was for.
 		}
 		if i == 1 && p.role != pemmican.EditTool {
 			weight = weightOther // What a command is for comes first.
@@ -595,38 +624,47 @@ const (
 	mostSaid   = 6 // texts
 )
 
-// lastSaid returns the assistant's last texts, the oldest first. If they are few, those of the earlier ledger go first.
-func (c *collector) lastSaid(earlier string) string {
+// lastSaid returns the assistant's last texts, the newest last. If they are few, those of the earlier ledger go first.
+func (c *collector) lastSaid(earlier []string) []string {
 	t := c.request.Transcript
-	var texts []string
+	var texts []string // the newest first
 	runes := 0
+	add := func(text string) {
+		if text != "" && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+			runes += utf8.RuneCountInString(text)
+		}
+	}
 	for i := c.last; i >= 0 && runes < enoughSaid && len(texts) < mostSaid; i-- {
 		b := &t.Blocks[i]
-		if !c.dropped[i] || b.Kind != pemmican.Text || t.Messages[b.Message].Role != pemmican.Assistant ||
-			loops(b.Text) {
-			continue
+		if c.dropped[i] && b.Kind == pemmican.Text && t.Messages[b.Message].Role == pemmican.Assistant && !loops(b.Text) {
+			add(strings.TrimSpace(clean(cutMiddle(strings.TrimSpace(b.Text), 6*max(c.request.Tokens, 0)+64))))
 		}
-		text := strings.TrimSpace(clean(cutMiddle(strings.TrimSpace(b.Text), 6*max(c.request.Tokens, 0)+64)))
-		if text == "" || slices.Contains(texts, text) {
-			continue
-		}
-		texts = append(texts, text)
-		runes += utf8.RuneCountInString(text)
 	}
 	if len(texts) == 0 {
 		return earlier
 	}
-	if earlier != "" && runes < enoughSaid && fits(earlier, enoughSaid) {
-		texts = append(texts, earlier)
+	for i := len(earlier) - 1; i >= 0 && runes < enoughSaid && len(texts) < mostSaid; i-- {
+		add(earlier[i])
 	}
 	slices.Reverse(texts)
-	return strings.Join(texts, "\n")
+	return texts
 }
 
 // finish brings the collected parts into the order of the ledger.
 func (c *collector) finish() {
 	for i := range c.sources {
-		if s := &c.sources[i]; s.part == partResult && s.call >= 0 && c.calls[s.call].later {
+		s := &c.sources[i]
+		if s.part != partResult || s.call < 0 {
+			continue
+		}
+		p := &c.calls[s.call]
+		if p.role == pemmican.ReadTool {
+			if f := c.files[filePath(p.path)]; !c.shown[filePath(p.path)] && (f == nil || f.Edits == 0) {
+				s.weight = s.weight * onlyRead / 100
+			}
+		}
+		if p.later {
 			s.weight /= staleDivisor
 		}
 	}
@@ -653,6 +691,8 @@ func (c *collector) finish() {
 		if !done[path] {
 			done[path] = true
 			f := *c.files[path]
+			f.Shown = f.Shown || c.shown[path]
+			f.Shown = f.Shown && !f.Op.edits() && f.Op != Renamed
 			if f.Error != "" && slices.ContainsFunc(l.Errors, func(e Failure) bool {
 				return !e.Resolved && strings.HasSuffix(e.Call, " "+path) && strings.HasPrefix(e.Text, strings.TrimSuffix(f.Error, " "+gap))
 			}) {

@@ -113,7 +113,7 @@ func TestFallback(t *testing.T) {
 		{"not needed", Fallback{fixed{body: "Good."}, nil}, "Good.", "fixed", ""},
 		{
 			"error", Fallback{fixed{err: boom}, Statistics{}},
-			"[Model summary unavailable (status 529: overloaded <\\/summary>)]\nTurns compacted: 3\n", "statistics", "status 529: overloaded <\\/summary>",
+			"[Model summary unavailable (status 529: overloaded ‹/summary>)]\nTurns compacted: 3\n", "statistics", "status 529: overloaded ‹/summary>",
 		},
 		{
 			"blank", Fallback{fixed{body: " "}, Mechanical{}},

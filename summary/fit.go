@@ -37,6 +37,8 @@ type fitter struct {
 	taken  map[int32]int       // how many lines of a source were taken
 	first  candidates          // the best lines by themselves
 	full   []int               // what each part would take as a whole
+	// original is the line that says where the original is.
+	original string
 }
 
 // count counts a text, as a block of its own.
@@ -62,7 +64,7 @@ func (f *fitter) title(s string) int { return f.count("\n" + s + "\n") }
 func (f *fitter) fit(room int) (l Ledger, cut bool) {
 	all := &f.ledger
 	l.Messages = all.Messages
-	left := room - f.count(openingHead+"1000000"+openingTail+"\n"+note+"\n")
+	left := room - f.count(opening(1_000_000)+"\n"+note+"\n"+f.original+"\n")
 	if left <= 0 {
 		return l, true
 	}
@@ -72,7 +74,7 @@ func (f *fitter) fit(room int) (l Ledger, cut bool) {
 	if f.full == nil {
 		f.full = []int{
 			f.textSize(titleEarlier, all.Earlier), f.wordsSize(), f.filesSize(), f.errorsSize(), f.planSize(),
-			f.textSize(titleSaid, all.Said),
+			f.saidSize(),
 		}
 	}
 	parts := [...]struct {
@@ -80,12 +82,12 @@ func (f *fitter) fit(room int) (l Ledger, cut bool) {
 		get  int
 		take func(room int) int // fills the ledger, and returns what it took
 	}{
-		{shareEarlier, 0, func(room int) int { return f.takeText(titleEarlier, all.Earlier, 2, room, &l.Earlier) }},
+		{shareEarlier, 0, func(room int) int { return f.takeEarlier(room, &l) }},
 		{shareWords, 0, func(room int) int { return f.takeWords(room, &l) }},
 		{shareFiles, 0, func(room int) int { return f.takeFiles(room, &l) }},
 		{shareErrors, 0, func(room int) int { return f.takeErrors(room, &l) }},
 		{sharePlan, 0, func(room int) int { return f.takePlan(room, &l) }},
-		{shareSaid, 0, func(room int) int { return f.takeText(titleSaid, all.Said, 1, room, &l.Said) }},
+		{shareSaid, 0, func(room int) int { return f.takeSaid(room, &l) }},
 	}
 	bytes := 0
 	for i := range f.lines {
@@ -130,25 +132,50 @@ func (f *fitter) textSize(title, text string) int {
 	return f.title(title) + f.count(quoted(text))
 }
 
-// takeText takes a text, cut inside as far as it must be.
-func (f *fitter) takeText(title, text string, thirds, room int, to *string) int {
-	if text == "" {
+func (f *fitter) saidSize() int {
+	if len(f.ledger.Said) == 0 {
 		return 0
 	}
-	room -= f.title(title)
-	s, n := f.cutTo(text, thirds, room)
-	if s == "" {
+	n := f.title(titleSaid)
+	for _, text := range f.ledger.Said {
+		n += f.item(saidBefore, text)
+	}
+	return n
+}
+
+// takeSaid takes the newest texts, and as much as has room of the one before them, of which the end tells most.
+func (f *fitter) takeSaid(room int, l *Ledger) int {
+	said := f.ledger.Said
+	used := f.title(titleSaid)
+	first := len(said) // what is taken begins here
+	var rest string
+	for first > 0 {
+		n := f.item(saidBefore, said[first-1])
+		if used+n <= room {
+			used += n
+			first--
+			continue
+		}
+		head := f.item(saidBefore, "")
+		if text, n := f.cutTo(said[first-1], 1, room-used-head); text != "" {
+			rest, used = text, used+n+head
+		}
+		break
+	}
+	if rest != "" {
+		l.Said = append(l.Said, rest)
+	}
+	if l.Said = append(l.Said, said[first:]...); len(l.Said) == 0 {
 		return 0
 	}
-	*to = s
-	return n + f.title(title)
+	return used
 }
 
 // cutTo cuts a text inside, with so many thirds for its beginning, so that its quote takes at most room tokens. It returns "" if nothing useful is left.
 func (f *fitter) cutTo(text string, thirds, room int) (string, int) {
 	runes := len(text)
 	for try := 0; try < 12 && room > 0; try++ {
-		s := cutInside(text, runes, thirds)
+		s := neutral(cutInside(text, runes, thirds))
 		n := f.count(quoted(s))
 		if n <= room {
 			return s, n
@@ -215,7 +242,7 @@ func (f *fitter) takeWords(room int, l *Ledger) int {
 				continue
 			}
 			total -= costs[i]
-			texts[i] = cutMiddle(w.Text, most)
+			texts[i] = neutral(cutMiddle(w.Text, most))
 			costs[i] = f.item(w.head(false), texts[i])
 			total += costs[i]
 		}
@@ -299,11 +326,12 @@ func (f *fitter) takeFiles(room int, l *Ledger) int {
 	return used
 }
 
-func (x *File) rank() int {
+// rank orders files by how much it matters that they are named.
+func (f File) rank() int {
 	switch {
-	case x.Edits > 0 || x.Op.edits():
+	case f.Edits > 0 || f.Op.edits() || f.Shown:
 		return 0
-	case x.Op == Read:
+	case f.Op == Read:
 		return 1
 	}
 	return 2
@@ -407,10 +435,14 @@ type candidate struct {
 // candidates is a heap with the best candidate on top; of equals the newer one.
 type candidates []candidate
 
-func (c candidates) Len() int           { return len(c) }
-func (c candidates) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
-func (c candidates) Less(i, j int) bool { return c[i].better(c[j]) }
-func (c *candidates) Push(x any)        { *c = append(*c, x.(candidate)) }
+func (c *candidates) Len() int           { return len(*c) }
+func (c *candidates) Swap(i, j int)      { (*c)[i], (*c)[j] = (*c)[j], (*c)[i] }
+func (c *candidates) Less(i, j int) bool { return (*c)[i].better((*c)[j]) }
+func (c *candidates) Push(x any) {
+	if x, ok := x.(candidate); ok { // container/heap passes on what it is given, and that is nothing else
+		*c = append(*c, x)
+	}
+}
 func (c *candidates) Pop() any {
 	old := *c
 	x := old[len(old)-1]
@@ -458,7 +490,9 @@ func (f *fitter) takeLines(room int, l *Ledger) (cut bool) {
 	for _, w := range l.Words {
 		f.remember(w.Text)
 	}
-	f.remember(l.Said)
+	for _, text := range l.Said {
+		f.remember(text)
+	}
 	f.remember(l.Earlier)
 	for _, e := range l.Errors {
 		f.remember(e.Text)
@@ -468,6 +502,7 @@ func (f *fitter) takeLines(room int, l *Ledger) (cut bool) {
 	covered := make(map[uint32]int8, 1024)
 	heap.Init(&best)
 	taken := map[int]bool{}
+	shapes := map[uint64]int{} // how many lines of a shape were taken
 	f.taken = map[int32]int{}
 	seen := map[uint32]bool{}
 	round, misses := 0, 0
@@ -495,6 +530,10 @@ func (f *fitter) takeLines(room int, l *Ledger) (cut bool) {
 		if len(text) < minLine {
 			continue
 		}
+		shape := shapeOf(text)
+		if shapes[shape] == maxShape {
+			continue
+		}
 		n := f.count(quoteSign + text + "\n")
 		if f.taken[ln.source] == 0 {
 			n += f.count(itemSign + field(f.from(ln.source)) + "\n")
@@ -506,6 +545,7 @@ func (f *fitter) takeLines(room int, l *Ledger) (cut bool) {
 		}
 		room -= n
 		taken[top.line] = true
+		shapes[shape]++
 		f.taken[ln.source]++
 		seen[ln.hash] = true
 		for _, id := range f.wordsOf(top.line) {
@@ -568,6 +608,9 @@ func (f *fitter) best(room int) candidates {
 		if c.score <= 0 {
 			continue
 		}
+		if len(out) == limit && !c.better(out[0]) || f.noise(n) {
+			continue
+		}
 		if len(out) < limit {
 			out = append(out, c)
 			if len(out) == limit {
@@ -580,13 +623,62 @@ func (f *fitter) best(room int) candidates {
 			}
 			continue
 		}
-		if c.better(out[0]) {
-			out[0] = c
-			worst(out)
-		}
+		out[0] = c
+		worst(out)
 	}
 	return out
 }
+
+// noise reports whether a line tells nothing beside the others, whatever words are in it.
+func (f *fitter) noise(n int) bool {
+	ln := &f.lines[n]
+	text := strings.TrimSpace(f.sources[ln.source].text[ln.start:ln.end])
+	for _, s := range noiseStarts {
+		if strings.HasPrefix(text, s) {
+			return true
+		}
+	}
+	switch text {
+	case "EOF", "if err != nil {", "if err != nil", "return err", "return nil", "return nil, err", "} else {", "end", "pass", "break",
+		"default:", "(no output)":
+		return true
+	}
+	return false
+}
+
+// noiseStarts begin lines that tell of what went as it should, or that a program puts behind every text of a kind.
+var noiseStarts = []string{
+	"Co-Authored-By:", "Co-authored-by:", "ok  \t", "--- PASS", "=== RUN", "=== PAUSE", "=== CONT", "PASS\t", "✓ ", "✔ ",
+	"√ ", "PASSED ", "?   \t",
+	"<retrieval_status>", "<task_type>",
+}
+
+// shapeOf is a hash of a line in which all numbers are alike. A line of numbers only has a shape of its own.
+func shapeOf(text string) uint64 {
+	h, letters := uint64(hashStart), 0
+	for i := range len(text) {
+		c := text[i]
+		switch class := classes[c]; {
+		case class == digit:
+			if i > 0 && classes[text[i-1]] == digit {
+				continue
+			}
+			c = '0'
+		case class >= lower:
+			letters++
+		}
+		h = (h ^ uint64(c)) * hashPrime
+	}
+	if letters < 3 {
+		for i := range len(text) {
+			h = (h ^ uint64(text[i])) * hashPrime
+		}
+	}
+	return h
+}
+
+// maxShape is how many lines that differ in their numbers only are taken: they show what the others are like.
+const maxShape = 3
 
 // score is what a line tells for its length, beside the lines that cover some of its words already.
 func (f *fitter) score(n int, covered map[uint32]int8) int64 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/pemmican-dev/pemmican"
 	"github.com/pemmican-dev/pemmican/internal/estimate"
@@ -26,7 +27,8 @@ var errNoTranscript = errors.New("summary: the request has no transcript; set Su
 
 // Summarize returns the ledger of what is dropped in at most r.Tokens, as r.Counter counts the body as one block of
 // text; without a counter it estimates. A room that is too small for more gets one line that says how many messages
-// are gone, and one that is too small for the line an empty body.
+// are gone, and one that is too small for the line an empty body. With r.Original the body says where it is, in a line
+// that is none of the ledger's data.
 func (m Mechanical) Summarize(ctx context.Context, r pemmican.SummaryRequest) (pemmican.SummaryText, error) {
 	if err := ctx.Err(); err != nil {
 		return pemmican.SummaryText{}, err
@@ -41,17 +43,19 @@ func (m Mechanical) Summarize(ctx context.Context, r pemmican.SummaryRequest) (p
 	if r.Tokens <= 0 {
 		return out, nil
 	}
-	f := &fitter{collector: collect(&r)}
+	f := &fitter{collector: collect(&r), original: originalLine(r.Original)}
+	render := func(l Ledger) string { return string(l.append(nil, f.original)) }
 	// Without anything new a ledger that has room stays as it is.
 	if f.last < 0 {
-		if before, _, ok := splitLedger(r.Previous); ok && before == "" && f.count(r.Previous) <= r.Tokens {
+		if before, _, ok := splitLedger(r.Previous); ok && before == "" && f.count(r.Previous) <= r.Tokens &&
+			(f.original == "" || strings.Contains(r.Previous+"\n", "\n"+f.original+"\n")) {
 			out.Body = r.Previous
 			return out, nil
 		}
 	}
 	// Without new lines none has to compete.
 	if len(f.lines) == f.earlierLines {
-		if body := f.ledger.Render() + m.lists(f, r.Tokens); f.count(body) <= r.Tokens {
+		if body := render(f.ledger) + m.lists(f, r.Tokens); f.count(body) <= r.Tokens {
 			out.Body = body
 			return out, nil
 		}
@@ -69,7 +73,7 @@ func (m Mechanical) Summarize(ctx context.Context, r pemmican.SummaryRequest) (p
 			return pemmican.SummaryText{}, err
 		}
 		l, cut := f.fit(room)
-		body := l.Render() + lists
+		body := render(l) + lists
 		n := f.count(body)
 		if n <= r.Tokens && len(body) > len(out.Body) {
 			out.Body = body
@@ -82,9 +86,11 @@ func (m Mechanical) Summarize(ctx context.Context, r pemmican.SummaryRequest) (p
 			break
 		}
 	}
-	if out.Body == "" {
-		if line := (Ledger{Messages: f.ledger.Messages}).Render(); f.count(line) <= r.Tokens {
-			out.Body = line
+	if line := (Ledger{Messages: f.ledger.Messages}); out.Body == "" {
+		if out.Body = render(line); f.count(out.Body) > r.Tokens {
+			if out.Body = line.Render(); f.count(out.Body) > r.Tokens {
+				out.Body = ""
+			}
 		}
 	}
 	return out, nil

@@ -227,7 +227,7 @@ func genRequest() *rapid.Generator[pemmican.SummaryRequest] {
 			Tokens:   rapid.SampledFrom([]int{-1, 0, 1, 10, 30, 80, 150, 400, 2000, 100_000}).Draw(t, "tokens"),
 			Previous: rapid.OneOf(rapid.Just(""), text, rapid.Map(genLedger(), Ledger.Render)).Draw(t, "previous"),
 			Counter: rapid.SampledFrom([]pemmican.Counter{nil, estimator{}, runeCounter{}, frameCounter{}, oddCounter{},
-				funcCounter(func(s string) int { return 1 }), funcCounter(func(s string) int { return 0 })}).Draw(t, "counter"),
+				funcCounter(func(string) int { return 1 }), funcCounter(func(string) int { return 0 })}).Draw(t, "counter"),
 		}
 		if rapid.Bool().Draw(t, "tools") {
 			r.Tools = testTools
@@ -570,7 +570,7 @@ R 4 cc -c x.c
 C 5 bash {"command":"cat notes"}
 R 5 the old notes said Error: nothing, and exit code 0`,
 			errors: []Failure{
-				{"bash go test ./a", "--- FAIL: TestA\nexit status 1", 1, true},
+				{"bash go test ./a", "--- FAIL: TestA\na_test.go:3: got 1\nexit status 1", 1, true},
 				{"bash make", "x.c:9:1: error: expected ')'", 2, false},
 			},
 		},
@@ -617,7 +617,7 @@ U continue`)
 	if d := cmp.Diff(want, l.Words); d != "" {
 		t.Errorf("words (-want +got):\n%s", d)
 	}
-	if l.Said != "Ich mache X." {
+	if !slices.Equal(l.Said, []string{"Ich mache X."}) {
 		t.Errorf("said %q", l.Said)
 	}
 	if body := summarise(t, Mechanical{}, r); !strings.Contains(body, "- 4, latest of these\n> continue") {
@@ -779,6 +779,165 @@ func TestModelEarlier(t *testing.T) {
 	}
 }
 
+// TestOriginal: the body says where the original is, the next one where it is then, and the ledger knows nothing of it.
+func TestOriginal(t *testing.T) {
+	r := script(t, "U Ship it.\nA It is shipped.")
+	plain := ledgerOf(t, r)
+	r.Original = "/s/a.jsonl"
+	first := summarise(t, Mechanical{}, r)
+	if !strings.Contains(first, note+"\n"+originalOpening+"/s/a.jsonl\n\n") {
+		t.Errorf("the original is not named at the end of the preamble:\n%s", first)
+	}
+	if l, _ := ParseLedger(first); !cmp.Equal(plain, l) {
+		t.Errorf("the line is in the ledger:\n%s", cmp.Diff(plain, l))
+	}
+	next := script(t, "A And tagged.")
+	next.Previous, next.Compactions, next.Original = first, 1, "/s/b c.jsonl"
+	second := summarise(t, Mechanical{}, next)
+	if strings.Contains(second, "a.jsonl") || !strings.Contains(second, originalOpening+"\"/s/b c.jsonl\"\n") {
+		t.Errorf("the newer original does not take the place of the older one:\n%s", second)
+	}
+	// Nothing new, but another place.
+	next.Dropped, next.Kept = nil, nil
+	if third := summarise(t, Mechanical{}, next); strings.Contains(third, "a.jsonl") || !strings.Contains(third, "b c.jsonl") {
+		t.Errorf("without anything new the old place stays:\n%s", third)
+	}
+	next.Original = ""
+	if third := summarise(t, Mechanical{}, next); third != first {
+		t.Errorf("without anything new, and no place, the summary changes:\n%s", cmp.Diff(first, third))
+	}
+	// In next to no room the line counts more than the rest.
+	r.Tokens = quarter(opening(2)+"\n"+originalLine(r.Original)) + 1
+	if body := summarise(t, Mechanical{}, r); body != opening(2)+"\n"+originalLine(r.Original) {
+		t.Errorf("got %q", body)
+	}
+	r.Tokens, r.Original = 300, "/s/x\n# 9"+openingTail
+	if l := ledgerOf(t, r); l.Messages != 2 {
+		t.Errorf("a path forged a ledger: %+v", l)
+	}
+}
+
+// TestRuntimeTexts: what a runtime says to the model is never told on in part.
+func TestRuntimeTexts(t *testing.T) {
+	const reminder = "<system-reminder>\n\tWhether openPort is malware. But you MUST refuse_to_improve the code.\n\t</system-reminder>"
+	r := script(t, `U go
+	<system-reminder>the list todo_list is empty</system-reminder>
+N Caveat: the messages run_by_user below are no_answer.
+U <system-reminder>only this note_text</system-reminder>
+C 1 read {"path":"a.go"}
+R 1 const openPort = 8080
+	
+	`+reminder)
+	body := summarise(t, Mechanical{}, r)
+	if !strings.Contains(body, "const openPort = 8080") {
+		t.Errorf("the result is missing in\n%s", body)
+	}
+	for _, not := range []string{"refuse_to_improve", "system-reminder", "todo_list", "no_answer", "note_text"} {
+		if strings.Contains(body, not) {
+			t.Errorf("%q is in\n%s", not, body)
+		}
+	}
+	if l := ledgerOf(t, r); len(l.Words) != 1 || l.Words[0].Text != "go" {
+		t.Errorf("words %+v", l.Words)
+	}
+}
+
+// TestNoise: lines that tell nothing beside the others are left out, and of lines that differ in their numbers a few stay.
+func TestNoise(t *testing.T) {
+	var options strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&options, "\toption_%d = value_%d\n", i, i*7)
+	}
+	r := script(t, `U go
+C 1 TaskOutput {"task_id":"afba179","block":true}
+R 1 <retrieval_status>success</retrieval_status>
+C 2 bash {"command":"go test ./..."}
+R 2 ok  	example.com/pkg_one	0.412s
+	--- PASS: TestOne (0.00s)
+	✓ works_well
+	--- FAIL: TestTwo (0.00s)
+C 3 bash {"command":"git commit -m x_y\nCo-Authored-By: z_z\nEOF"}
+R 3 done
+C 4 bash {"command":"sed -n '1,20p' src/read_it.go"}
+R 4 }
+	if err != nil {
+	func readIt() {}
+C 5 bash {"command":"cat src/seen_too.go"}
+R 5 }
+C 6 read {"path":"settings.toml"}
+R 6 [x_section]
+`+options.String())
+	body := summarise(t, Mechanical{}, r)
+	for _, want := range []string{"--- FAIL: TestTwo", "git commit -m x_y", "func readIt() {}", "mentioned: src/read_it.go", "mentioned: src/seen_too.go", "option_"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("%q is missing in\n%s", want, body)
+		}
+	}
+	for _, not := range []string{"> afba179", "retrieval_status", "pkg_one", "TestOne", "works_well", "z_z", "> EOF", "> }", "> if err", "> sed -n", "> cat "} {
+		if strings.Contains(body, not) {
+			t.Errorf("%q is in\n%s", not, body)
+		}
+	}
+	if n := strings.Count(body, "option_"); n != maxShape {
+		t.Errorf("%d lines of one shape, want %d", n, maxShape)
+	}
+}
+
+// TestShownEdits: a file that was read, and of which the agent still sees an edit, is not listed as if it had only been read.
+func TestShownEdits(t *testing.T) {
+	r := script(t, `C 1 read {"path":"a.go"}
+R 1 x
+C 2 edit {"path":"a.go","newText":"y"}
+R 2 ok
+C 3 read {"path":"b.go"}
+R 3 x
+C 4 edit {"path":"b.go","newText":"y"}
+E 4 not found`)
+	for _, i := range []int{2, 3, 6, 7} {
+		r.Kept[i] = true
+		r.Dropped = slices.DeleteFunc(r.Dropped, func(n int) bool { return n == i })
+	}
+	l := ledgerOf(t, r)
+	if d := cmp.Diff([]File{{Path: "b.go", Op: Read}, {Path: "a.go", Op: Read, Shown: true}}, l.Files); d != "" {
+		t.Errorf("files (-want +got):\n%s", d)
+	}
+	if _, modified := l.lists(); !slices.Equal(modified, []string{"a.go"}) {
+		t.Errorf("modified %v", modified)
+	}
+}
+
+// TestSaid: what the assistant said last is told text by text, the newest whole before the others.
+func TestSaid(t *testing.T) {
+	r := script(t, "U go\nA First, "+saying(6)+"\nU more\nA Then this.\nU more\nA At last that.")
+	l := ledgerOf(t, r)
+	if len(l.Said) != 3 || l.Said[1] != "Then this." || l.Said[2] != "At last that." {
+		t.Errorf("said %q", l.Said)
+	}
+	body := summarise(t, Mechanical{}, r)
+	if !strings.Contains(body, "- before\n> Then this.\n- newest\n> At last that.") {
+		t.Errorf("the texts are not apart:\n%s", body)
+	}
+	cut := false
+	for r.Tokens = 120; r.Tokens < 400; r.Tokens += 10 {
+		said := ledgerOf(t, r).Said
+		if n := len(said); n > 0 && said[n-1] != "At last that." {
+			t.Fatalf("%d tokens: the newest text is missing in %q", r.Tokens, said)
+		}
+		cut = cut || len(said) == 3 && strings.Contains(said[0], gap)
+	}
+	if !cut {
+		t.Error("in no room the oldest text was cut")
+	}
+}
+
+func TestOneMessage(t *testing.T) {
+	r := script(t, "U Ship it.")
+	body := summarise(t, Mechanical{}, r)
+	if l, ok := ParseLedger(body); !strings.HasPrefix(body, "# 1 earlier message of this conversation was dropped") || !ok || l.Messages != 1 {
+		t.Errorf("got %q, %+v", body, l)
+	}
+}
+
 // TestRecentReads has row X13.
 func TestRecentReads(t *testing.T) {
 	var b strings.Builder
@@ -810,7 +969,7 @@ func TestErrors(t *testing.T) {
 
 func FuzzSummarize(f *testing.F) {
 	f.Add("U a\nA b\nC 1 read {\"path\":\"x\"}\nR 1 text", "", 300)
-	f.Add("U a\nC 1 todo {\"todos\":[{\"content\":\"x\",\"status\":1}]}\nE 1 \xff\x1b[", Ledger{Messages: 2, Said: "x"}.Render(), 90)
+	f.Add("U a\nC 1 todo {\"todos\":[{\"content\":\"x\",\"status\":1}]}\nE 1 \xff\x1b[", Ledger{Messages: 2, Said: []string{"x"}}.Render(), 90)
 	f.Add("C 1 patch *** Update File: \n", "<read-files>\n</read-files>", 4000)
 	f.Fuzz(func(t *testing.T, text, previous string, tokens int) {
 		tr := &pemmican.Transcript{}

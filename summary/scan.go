@@ -253,7 +253,7 @@ func (s *scanner) segment(text string, i int, source uint32, flags uint8) (int, 
 				for i < len(text) && classes[text[i]] >= lower {
 					i++
 				}
-			} else if kind := wordKind(mask, camel, i-from, text[i-1], isFlag(text, from, start)); kind != noWord {
+			} else if kind := wordKind(mask, camel, i-from, isFlag(text, from, start)); kind != noWord {
 				s.note(h, kind, source, flags)
 			}
 			hash = (hash ^ h) * hashPrime
@@ -288,7 +288,7 @@ func isFlag(text string, i, start int) bool {
 	return i-1 == start || text[i-2] == '-' || classes[text[i-2]] == separator
 }
 
-func wordKind(mask uint8, camel bool, n int, last byte, flag bool) uint8 {
+func wordKind(mask uint8, camel bool, n int, flag bool) uint8 {
 	const letters = 1<<lower | 1<<upper | 1<<high
 	switch {
 	case mask == 1<<underscore:
