@@ -200,6 +200,9 @@ func (c *compaction) mark(i int, action Action, text, stage, why string) bool {
 	now := 0
 	if action == Stub {
 		stub := stubbed(c.t.Blocks[i], text)
+		if b := &c.t.Blocks[i]; b.Kind == Media && b.CallID != "" {
+			stub.Text = "\n" + text // it becomes a line of its result
+		}
 		now = c.o.Counter.Count(&stub)
 		if now >= c.now[i] || c.now[i]-now < c.now[i]/20 {
 			return false // a mark that saves next to nothing is not worth a change

@@ -58,6 +58,10 @@ func (c *compaction) replace(ctx context.Context) error {
 			c.cutNewest()
 		}
 		c.squeeze(func(u int) bool { return ch.keep[u] }, func() bool { return c.total() <= c.goal })
+		if over := c.total() - c.goal; over > 0 && c.summary > 0 { // the summary gives way last
+			give := min(over, max(0, c.room-markerTokens))
+			c.room, c.summary = c.room-give, c.summary-give
+		}
 	}
 	if !c.p.BestEffort && c.total() > c.goal {
 		c.refuse(fmt.Sprintf("with a line for what is left out it takes %d tokens at the least, and the target is %d", c.total(), c.o.Target))
