@@ -149,7 +149,7 @@ func (c *compaction) run(ctx context.Context) error {
 	}
 	c.reduce(c.reducible(tail), true)
 	c.dropBoundReasoning()
-	if c.total() <= c.goal && c.permitted() {
+	if c.total() <= c.goal && c.permitted() && c.goal >= c.report.TokensBefore*c.p.ReduceTo/100 {
 		return c.conclude(ctx, nil)
 	}
 	return c.replace(ctx)

@@ -51,6 +51,10 @@ type Policy struct {
 	// CutAllResults extends ResultBytes to the tail.
 	CutAllResults bool
 
+	// ReduceTo is the percentage of the request down to which this stage alone may do. Under it, so much would be cut
+	// out of everything that more survives where a summary stands for the oldest steps.
+	ReduceTo int
+
 	// The second stage, cut, finds where the tail begins.
 
 	// TailTokens is how many tokens at the end stay verbatim. It is a wish, which a low target shrinks.
@@ -113,6 +117,7 @@ func DefaultPolicy() Policy {
 		Loops:          true,
 		ResultBytes:    2000,
 		ArgsBytes:      1000,
+		ReduceTo:       50,
 		TailTokens:     20_000,
 		FillTarget:     true,
 		AnchorMessages: 16,

@@ -31,6 +31,7 @@ func (c *compaction) replace(ctx context.Context) error {
 	if c.o.Summarizer == nil && c.p.OneByOne {
 		return c.dropOneByOne(ctx, "")
 	}
+	c.reduce(c.reducible(c.tailStart(c.wish())), false)
 	least := c.reducedSizes()
 	c.room = c.summaryRoom()
 	var ch choice
@@ -276,7 +277,7 @@ func (c *compaction) apply(ch choice, summary int) (gone int) {
 	if gone > 0 {
 		c.takeIn(ch, summary)
 	}
-	c.reduce(ch.reach, false)
+	c.reduce(ch.reach, !c.p.BestEffort)
 	if ch.newest > 0 {
 		c.squeeze(func(u int) bool { return u == c.last }, func() bool {
 			n := 0
