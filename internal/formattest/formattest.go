@@ -5,6 +5,8 @@
 //	out, err := doc.Apply(plan)
 //	again, err := Decode(out)
 //	if diff := formattest.SameBlocks(plan.Result(doc.Transcript()), again.Transcript()); diff != "" { … }
+//
+// Wire is the whole suite of a wire format.
 package formattest
 
 import (

@@ -2,7 +2,6 @@ package formattest
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,10 +18,7 @@ import (
 	"github.com/pemmican-dev/pemmican/format"
 )
 
-// Decoder is a format's Decode.
-type Decoder func(data []byte) (format.Document, error)
-
-// Golden runs the text archives in dir, each with its intent as prose on top. An archive has these files:
+// TestGolden runs the text archives in testdata, each with its intent as prose on top. An archive has these files:
 //
 //	input       what is decoded
 //	transcript  the messages and blocks that it must have
@@ -33,22 +29,13 @@ type Decoder func(data []byte) (format.Document, error)
 //
 // In TEXT, \n is a line break; the text of a summary is sealed. A line "differs" says that the output is not what the
 // plan's Result says, for the reason that the prose gives. With update, all but input and plan are written anew.
-func Golden(t *testing.T, dir string, decode Decoder, update bool) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no archives in %s (%v)", dir, err)
-	}
-	for _, file := range files {
+//
+// The inputs have every surprise, so those that can be decoded have the properties, too.
+func (w *Wire[D]) TestGolden(t *testing.T, update bool) {
+	for _, file := range archives(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			ar, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			in := map[string][]byte{}
-			for _, f := range ar.Files {
-				in[f.Name] = f.Data
-			}
-			got := golden(t, in, decode)
+			ar, in := archive(t, file)
+			got := w.golden(t, in)
 			if update {
 				ar.Files = slices.DeleteFunc(ar.Files, func(f txtar.File) bool { return f.Name != "input" && f.Name != "plan" })
 				for _, name := range []string{"transcript", "output", "findings"} {
@@ -66,14 +53,39 @@ func Golden(t *testing.T, dir string, decode Decoder, update bool) {
 					t.Errorf("%s (-want +got):\n%s", name, diff)
 				}
 			}
+			if doc, err := w.Decode(in["input"]); err == nil {
+				t.Run("properties", func(t *testing.T) { w.applies(t, in["input"], doc, nil) })
+			}
 		})
 	}
 }
 
-func golden(t *testing.T, in map[string][]byte, decode Decoder) map[string]string {
+// archives are the names of the text archives in testdata.
+func archives(t testing.TB) []string {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no archives in testdata (%v)", err)
+	}
+	return files
+}
+
+// archive reads a text archive. The last line of its input ends where the file does.
+func archive(t testing.TB, name string) (*txtar.Archive, map[string][]byte) {
+	ar, err := txtar.ParseFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := map[string][]byte{}
+	for _, f := range ar.Files {
+		in[f.Name] = f.Data
+	}
+	in["input"] = bytes.TrimSuffix(in["input"], []byte("\n"))
+	return ar, in
+}
+
+func (w *Wire[D]) golden(t *testing.T, in map[string][]byte) map[string]string {
 	got := map[string]string{}
-	input := bytes.TrimSuffix(in["input"], []byte("\n"))
-	doc, err := decode(input)
+	doc, err := w.Decode(in["input"])
 	if err != nil {
 		got["transcript"] = "error: " + err.Error() + "\n"
 		return got
@@ -136,7 +148,7 @@ func golden(t *testing.T, in map[string][]byte, decode Decoder) map[string]strin
 		return got
 	}
 	got["output"] = strings.TrimSuffix(string(out), "\n") + "\n"
-	again, err := decode(out)
+	again, err := w.Decode(out)
 	if err != nil {
 		t.Fatalf("the output cannot be decoded: %v\n%s", err, out)
 	}
@@ -255,79 +267,9 @@ func Corpus(t testing.TB, patterns ...string) []Input {
 	return inputs
 }
 
-// Applies checks one input against what every wire format must do: the plan that changes nothing gives the input; the
-// output of a random plan is JSON and decodes to the plan's result, and Check finds nothing in it that it did not find
-// in the input; and all fixes together leave nothing that can be fixed. Each is called for each random plan with what
-// Apply made of it, and may be nil. Plans for which beyond is true are left out; it may be nil too.
-func Applies(t *testing.T, data []byte, decode Decoder, each func(t rapid.TB, doc, again format.Document, plan *pemmican.Plan, out []byte),
-	beyond func(doc format.Document, plan *pemmican.Plan) bool,
-) {
-	doc, err := decode(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr := doc.Transcript()
-	same, err := doc.Apply(pemmican.NewPlan(tr))
-	if err != nil || !bytes.Equal(same, data) {
-		t.Fatalf("the plan that changes nothing changes the input (%v)", err)
-	}
-	before := map[string]bool{}
-	for _, f := range doc.Check() {
-		before[f.Rule] = true
-	}
-	if before[format.RuleDuplicateResult] {
-		before[format.RuleResultWithoutCall] = true // The result that is too much may outlive call and result.
-	}
-	for i := range tr.Blocks {
-		if b := &tr.Blocks[i]; b.Kind == pemmican.Text && strings.TrimSpace(b.Text) == "" {
-			before[format.RuleEmptyContent] = true // It may be allowed only where it stands now: last.
-		}
-	}
-	check := func(t rapid.TB, plan *pemmican.Plan) (format.Document, []byte) {
-		out, err := doc.Apply(plan)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !json.Valid(out) && json.Valid(data) {
-			t.Fatalf("the output is no JSON: %.500q", out)
-		}
-		again, err := decode(out)
-		if err != nil {
-			t.Fatalf("the output cannot be decoded: %v", err)
-		}
-		if diff := SameBlocks(plan.Result(tr), again.Transcript()); diff != "" {
-			t.Fatalf("the output is not the plan's result: %s", diff)
-		}
-		return again, out
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		plan := RandomPlan(t, tr)
-		if beyond != nil && beyond(doc, plan) {
-			return
-		}
-		again, out := check(t, plan)
-		for _, f := range again.Check() {
-			if !before[f.Rule] {
-				t.Fatalf("the plan breaks something: %s at %s: %s", f.Rule, f.Where, f.Message)
-			}
-		}
-		if each != nil {
-			each(t, doc, again, plan, out)
-		}
-	})
-	plan := pemmican.NewPlan(tr)
-	Fix(plan, doc.Check())
-	again, _ := check(t, plan)
-	for _, f := range again.Check() {
-		if f.Fixable {
-			t.Errorf("all fixes leave %s at %s: %s", f.Rule, f.Where, f.Message)
-		}
-	}
-}
-
-// Mutate breaks data in the ways that fuzzing is after: an escape cut in half, bytes that are no UTF-8, values doubled
+// mutate breaks data in the ways that fuzzing is after: an escape cut in half, bytes that are no UTF-8, values doubled
 // and cut out.
-func Mutate(t *rapid.T, data []byte) []byte {
+func mutate(t *rapid.T, data []byte) []byte {
 	out := slices.Clone(data)
 	for range rapid.IntRange(0, 4).Draw(t, "mutations") {
 		if len(out) < 2 {
