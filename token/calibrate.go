@@ -45,8 +45,8 @@ type point struct{ counted, reported float64 }
 //
 // A size that was reported before a compaction tells of text that is no longer in t: formats leave it out
 // (Message.Usage), and of what they do not know only what follows the last sharp drop counts, and a fit behind a summary
-// that leaves most of the context unexplained is refused as unknown. Few points, or little growth between them, give a ratio of 1 and the median of what is left over; many give
-// a robust line. Time is linear in t.
+// that leaves most of the context unexplained is refused as unknown. Few points, or little growth between them, give a
+// ratio of 1 and the median of what is left over; many give a robust line. Time is linear in t.
 func Calibrate(t *pemmican.Transcript, c pemmican.Counter) Calibration {
 	unknown := Calibration{Overhead: pemmican.Overhead{Source: "unknown"}, Ratio: 1}
 	if c == nil {
