@@ -208,7 +208,7 @@ func (c *compaction) mark(i int, action Action, text, stage, why string) bool {
 			return false // a mark that saves next to nothing is not worth a change
 		}
 	}
-	c.plan.Marks[i] = Mark{Action: action, Text: text, Stage: stage, Why: why}
+	c.plan.Marks[i] = Mark{Action: action, Text: text, Stage: stage, Why: why, Saved: c.size[i] - now}
 	c.saved(stage, c.now[i]-now)
 	c.kept -= c.now[i] - now
 	c.now[i] = now

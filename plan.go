@@ -22,6 +22,8 @@ type Mark struct {
 	Text string
 	// Stage and Why tell which stage decided, and for what reason, in words for people.
 	Stage, Why string
+	// Saved is what the mark saves, in tokens as the compaction counted them.
+	Saved int
 }
 
 // Plan says for every block of a transcript whether it is kept, stubbed or dropped, and inserts at most one summary in
