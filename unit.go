@@ -36,32 +36,34 @@ func (t *Transcript) Partners() []int {
 	for i := range partner {
 		partner[i] = -1
 	}
-	// The calls of each id that wait, by message: within one message equal ids are answered in order; over messages the
-	// newest call is meant.
-	type group struct {
-		message int
-		calls   []int
-	}
-	open := map[string][]group{}
+	// The calls of each id that wait stand in groups, one for each message that has some: within one message equal ids
+	// are answered in order; over messages the newest call is meant. A group is known by its first call. All links are
+	// block numbers plus one, so that zero is none.
+	open := map[string]int32{} // id → the newest group
+	links := make([]struct{ next, last, below int32 }, len(t.Blocks))
 	for i := range t.Blocks {
 		switch b := &t.Blocks[i]; b.Kind {
 		case ToolCall:
-			groups := open[b.CallID]
-			if n := len(groups); n == 0 || groups[n-1].message != b.Message {
-				groups = append(groups, group{message: b.Message})
-			}
-			g := &groups[len(groups)-1]
-			g.calls = append(g.calls, i)
-			open[b.CallID] = groups
-		case ToolResult:
-			groups := open[b.CallID]
-			if len(groups) == 0 {
+			call, top := int32(i+1), open[b.CallID]
+			if top > 0 && t.Blocks[top-1].Message == b.Message {
+				links[links[top-1].last-1].next = call
+				links[top-1].last = call
 				continue
 			}
-			g := &groups[len(groups)-1]
-			partner[i], partner[g.calls[0]] = g.calls[0], i
-			if g.calls = g.calls[1:]; len(g.calls) == 0 {
-				open[b.CallID] = groups[:len(groups)-1]
+			links[i].last, links[i].below = call, top
+			open[b.CallID] = call
+		case ToolResult:
+			top := open[b.CallID]
+			if top == 0 {
+				continue
+			}
+			call := top - 1
+			partner[i], partner[call] = int(call), i
+			if next := links[call].next; next > 0 {
+				links[next-1].last, links[next-1].below = links[call].last, links[call].below
+				open[b.CallID] = next
+			} else {
+				open[b.CallID] = links[call].below
 			}
 		}
 	}
