@@ -29,7 +29,7 @@ func TestNeeds(t *testing.T) {
 	tr.AddUser("go on with tailThing")
 	cut := len(tr.Messages)
 	tr.AddAssistant("Now I change checkLength and then brandNew, with sysTool and tailThing.",
-		pemmican.Call("2", "grep", `{"pattern":"helperOne","dir":"/root/src/net/http.go"}`))
+		pemmican.Call("2", "grep", `{"pattern":"helperOne","dir":"/home/dev/src/net/http.go"}`))
 	tr.AddResult("2", "x.go: readAgain\n")
 	tr.AddAssistant("readAgain is fine, checkLength too; 4096 stays.", pemmican.Call("3", "read", `{"path":"new.go","offset":777}`))
 
@@ -44,7 +44,7 @@ func TestNeeds(t *testing.T) {
 		`symbol checkLength from assistant in "Now I change checkLength and then brandNew, with sysTool and tailThing."`,
 		`symbol helperOne from result in "helperOne"`,
 		// The whole path is new, the name of the file is not. It stands last in a call.
-		`path http.go from arguments in "/root/src/net/http.go"`,
+		`path http.go from arguments in "/home/dev/src/net/http.go"`,
 		`value 4096 from person in "readAgain is fine, checkLength too; 4096 stays."`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
