@@ -49,18 +49,18 @@ type compaction struct {
 	pinned []bool // units that nothing may touch
 	head   []bool // units of the head
 	newest int    // the unit of the person's newest message, -1 if there is none
-	last   int    // the newest unit that is no message of a person's, -1 if there is none
+	last   int    // the newest step, -1 if there is none
 	loop   int    // the block where a running tool loop begins; len(blocks) if none runs
 
 	// What the stages decide. now is the size of each block under plan; a dropped one has none.
 	plan    *Plan
 	now     []int
-	kept    int  // the sum of now
-	early   bool // reduce stops once the target is met
-	summary int  // tokens of the summary, or the room that is kept for it
-	room    int  // the room for the summary, in tokens
-	stages  []StageReport
-	cut     bool // the person's newest message was cut
+	kept    int      // the sum of now
+	early   bool     // reduce stops once the target is met
+	summary int      // tokens of the summary, or the room that is kept for it
+	room    int      // the room for the summary, in tokens
+	stages  []string // those that have made a mark, in order
+	cut     bool     // the person's newest message was cut
 }
 
 func newCompaction(t *Transcript, o Options) (*compaction, error) {
@@ -172,17 +172,27 @@ func (c *compaction) floorReason() string {
 func (c *compaction) finish() {
 	r := c.report
 	r.TokensAfter = c.total()
+	r.Stages = make([]StageReport, len(c.stages))
+	for i, name := range c.stages {
+		r.Stages[i].Name = name
+	}
 	for i := range c.plan.Marks {
-		switch c.plan.Marks[i].Action {
+		m := &c.plan.Marks[i]
+		switch m.Action {
 		case Keep:
 			r.Blocks.Kept++
+			continue
 		case Stub:
 			r.Blocks.Stubbed++
 		case Drop:
 			r.Blocks.Dropped++
 		}
+		s := &r.Stages[slices.Index(c.stages, m.Stage)]
+		s.Blocks++
+		s.TokensSaved += m.Saved
 	}
-	r.Stages = c.stages
+	// What a later stage has decided again counts for that one.
+	r.Stages = slices.DeleteFunc(r.Stages, func(s StageReport) bool { return s.Blocks == 0 })
 	if r.Outcome == Refused || r.Outcome == Unchanged {
 		r.TokensAfter = r.TokensBefore
 	}
@@ -209,21 +219,12 @@ func (c *compaction) mark(i int, action Action, text, stage, why string) bool {
 		}
 	}
 	c.plan.Marks[i] = Mark{Action: action, Text: text, Stage: stage, Why: why, Saved: c.size[i] - now}
-	c.saved(stage, c.now[i]-now)
+	if !slices.Contains(c.stages, stage) {
+		c.stages = append(c.stages, stage)
+	}
 	c.kept -= c.now[i] - now
 	c.now[i] = now
 	return true
-}
-
-// saved books the work of a stage.
-func (c *compaction) saved(stage string, tokens int) {
-	n := len(c.stages)
-	if n == 0 || c.stages[n-1].Name != stage {
-		c.stages = append(c.stages, StageReport{Name: stage})
-		n++
-	}
-	c.stages[n-1].Blocks++
-	c.stages[n-1].TokensSaved += tokens
 }
 
 // drop leaves the blocks of a unit out.

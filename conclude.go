@@ -14,8 +14,9 @@ import (
 func (c *compaction) conclude(ctx context.Context, ch *choice) error {
 	var dropped []int
 	if ch != nil {
+		quoted := c.quotedIn(*ch)
 		for i := range c.t.Blocks {
-			if u := c.unitOf[i]; !ch.keep[u] && !c.units[u].summary && !slices.Contains(ch.quotes, u) {
+			if u := c.unitOf[i]; !ch.keep[u] && !c.units[u].summary && !quoted[u] {
 				dropped = append(dropped, i)
 			}
 		}
@@ -43,6 +44,15 @@ func (c *compaction) conclude(ctx context.Context, ch *choice) error {
 	}
 	c.judge()
 	return nil
+}
+
+// quotedIn reports of every unit whether the summary quotes it.
+func (c *compaction) quotedIn(ch choice) []bool {
+	out := make([]bool, len(c.units))
+	for _, u := range ch.quotes {
+		out[u] = true
+	}
+	return out
 }
 
 // judge refuses a plan that is not worth it.
@@ -108,8 +118,9 @@ func (c *compaction) summarise(ctx context.Context, ch choice, dropped []int) (b
 	summary := SummaryText{Body: c.marker(dropped), Kind: "marker"}
 	if c.o.Summarizer != nil && len(dropped) > 0 {
 		kept := make([]bool, len(c.t.Blocks))
+		quoted := c.quotedIn(ch)
 		for i := range kept {
-			kept[i] = c.plan.Kept(i) || slices.Contains(ch.quotes, c.unitOf[i])
+			kept[i] = c.plan.Kept(i) || quoted[c.unitOf[i]]
 		}
 		var err error
 		summary, err = c.o.Summarizer.Summarize(ctx, SummaryRequest{

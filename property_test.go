@@ -144,6 +144,16 @@ func TestCompactKeepsEveryRule(t *testing.T) {
 		if want := live + report.TokensBefore - sum(tr); want > report.TokensAfter+report.Blocks.Stubbed || want < report.TokensAfter-report.Blocks.Stubbed {
 			t.Fatalf("the report says %d tokens after, and they are %d", report.TokensAfter, want)
 		}
+		blocks, saved := 0, 0
+		for _, stage := range report.Stages {
+			blocks, saved = blocks+stage.Blocks, saved+stage.TokensSaved
+		}
+		if report.Summary != nil {
+			saved -= report.Summary.Tokens
+		}
+		if blocks != report.Blocks.Stubbed+report.Blocks.Dropped || saved != report.TokensBefore-report.TokensAfter {
+			t.Fatalf("the stages do not add up to the whole: %+v", report)
+		}
 		if !o.Policy.BestEffort && report.TokensAfter > o.Target {
 			t.Fatalf("%d tokens are over the target of %d", report.TokensAfter, o.Target)
 		}
