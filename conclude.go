@@ -130,6 +130,8 @@ func (c *compaction) summarise(ctx context.Context, ch choice, dropped []int) (b
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
+		c.report.Asked = summary.Asked
+		c.report.Warnings = append(slices.Clip(c.report.Warnings), summary.Notes...)
 		if err == nil && strings.TrimSpace(summary.Body) == "" {
 			err = errors.New("the summary is empty")
 		}

@@ -16,8 +16,9 @@ type CounterInfo interface {
 	Exact() bool
 }
 
-// Summarizer writes the text that stands for what a plan drops. An error leaves the transcript as it was. Falling back
-// from one summariser to another is the business of package summary.
+// Summarizer writes the text that stands for what a plan drops. An error leaves the transcript as it was; what was asked
+// and noted until then may be returned with it. Falling back from one summariser to another is the business of package
+// summary.
 type Summarizer interface {
 	Summarize(ctx context.Context, r SummaryRequest) (SummaryText, error)
 }
@@ -48,6 +49,10 @@ type SummaryText struct {
 	Kind string
 	// FellBack is the reason why this is not the summary that was wished for, "" if it is.
 	FellBack string
+	// Asked is what was asked of a model for it, nil for nothing.
+	Asked *Asking
+	// Notes are for the report's warnings, one line each.
+	Notes []string
 }
 
 // ToolRole is what a tool does to the world, as far as a compaction cares.

@@ -28,6 +28,7 @@ type Report struct {
 	Blocks       BlockCounts   `json:"blocks"`
 	Stages       []StageReport `json:"stages"`
 	Summary      *SummaryInfo  `json:"summary"`
+	Asked        *Asking       `json:"asked"` // whatever came of it
 	Warnings     []string      `json:"warnings"`
 }
 
@@ -60,4 +61,21 @@ type StageReport struct {
 type SummaryInfo struct {
 	Kind   string `json:"kind"`
 	Tokens int    `json:"tokens"`
+}
+
+// Asking is what was asked of a model for a summary, in tokens as its provider reported them.
+type Asking struct {
+	Model string `json:"model"`
+	// Mode is same, where the model got the agent's own request with an instruction behind it, or cross, where it got an
+	// excerpt.
+	Mode string `json:"mode"`
+	// Requests is how often it was sent, with those that failed.
+	Requests int `json:"requests"`
+	// Input is all of the input, CacheRead and CacheWrite included.
+	Input      int `json:"input"`
+	CacheRead  int `json:"cache_read"`
+	CacheWrite int `json:"cache_write"`
+	Output     int `json:"output"`
+	// Dollars is what that cost, nil where the price or the usage is unknown.
+	Dollars *float64 `json:"dollars"`
 }

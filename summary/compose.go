@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pemmican-dev/pemmican"
@@ -62,7 +63,7 @@ const (
 
 // Summarize returns the summary of First. If it is that of Then, FellBack is the reason, the body begins with a line
 // that tells it, and both together take at most r.Tokens; where there is no room for the line it is left out. The
-// error is that of both if Then fails too.
+// error is that of both if Then fails too. What First asked of a model is told in either case.
 func (f Fallback) Summarize(ctx context.Context, r pemmican.SummaryRequest) (pemmican.SummaryText, error) {
 	first, err := ask(ctx, f.First, r)
 	if err == nil {
@@ -84,9 +85,10 @@ func (f Fallback) Summarize(ctx context.Context, r pemmican.SummaryRequest) (pem
 	if then.Tokens < r.Tokens/2 {
 		tag, then.Tokens = "", r.Tokens
 	}
+	failed := pemmican.SummaryText{Asked: first.Asked, Notes: first.Notes}
 	s, second := ask(ctx, f.Then, then)
 	if second != nil {
-		return pemmican.SummaryText{}, fmt.Errorf("%w; and then: %w", err, second)
+		return failed, fmt.Errorf("%w; and then: %w", err, second)
 	}
 	// Counted together they may take more than one by one.
 	for range maxTags {
@@ -96,13 +98,13 @@ func (f Fallback) Summarize(ctx context.Context, r pemmican.SummaryRequest) (pem
 		}
 		then.Tokens -= over
 		if s, second = ask(ctx, f.Then, then); second != nil {
-			return pemmican.SummaryText{}, fmt.Errorf("%w; and then: %w", err, second)
+			return failed, fmt.Errorf("%w; and then: %w", err, second)
 		}
 	}
 	if count(tag+s.Body) > r.Tokens {
 		tag = ""
 	}
-	s.Body, s.FellBack = tag+s.Body, reason
+	s.Body, s.FellBack, s.Asked, s.Notes = tag+s.Body, reason, first.Asked, append(slices.Clip(first.Notes), s.Notes...)
 	return s, nil
 }
 
