@@ -47,6 +47,8 @@ type Error struct {
 	Limit, Requested, Input int
 	// RetryAfter is how long the provider wants to be left alone, 0 if it does not say.
 	RetryAfter time.Duration
+	// Requests is how many requests were sent, this one included; 0 if none was, or if it is not known.
+	Requests int
 	// Err is the cause, nil if the provider itself reported the error.
 	Err error
 }

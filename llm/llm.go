@@ -37,6 +37,8 @@ type Reply struct {
 	// StopReason is the provider's own word for Stop.
 	StopReason string
 	Usage      Usage
+	// Requests is how many requests it took: one, and those that failed before it.
+	Requests int
 }
 
 // Call is a tool call in a reply.
