@@ -16,6 +16,7 @@ import (
 
 	"github.com/pemmican-dev/pemmican/format/openaichat"
 	"github.com/pemmican-dev/pemmican/format/pi"
+	"github.com/pemmican-dev/pemmican/internal/modeltest"
 	"github.com/pemmican-dev/pemmican/internal/pitest"
 )
 
@@ -91,10 +92,10 @@ func compactTwice(w *work) {
 
 	w.compact("summarised", "--target", "30%")
 	messages := w.goOn("Now note the ticket in NOTES.md", []string{"--continue"},
-		pitest.Reply{Calls: []pitest.Call{read("NOTES.md"), read("importer.log")}},
-		pitest.Reply{Calls: []pitest.Call{edit("NOTES.md", "# Slow imports", "# Slow imports (PEM-4711)")}},
-		pitest.Reply{Calls: []pitest.Call{bash("tail -n 40 importer.log"), bash("sh check.sh")}},
-		pitest.Reply{Text: "NOTES.md names PEM-4711 now."},
+		modeltest.Reply{Calls: []modeltest.Call{read("NOTES.md"), read("importer.log")}},
+		modeltest.Reply{Calls: []modeltest.Call{edit("NOTES.md", "# Slow imports", "# Slow imports (PEM-4711)")}},
+		modeltest.Reply{Calls: []modeltest.Call{bash("tail -n 40 importer.log"), bash("sh check.sh")}},
+		modeltest.Reply{Text: "NOTES.md names PEM-4711 now."},
 	)
 	w.oneSummary(messages)
 	if was, is := size(pitest.Sent(w.decode(before).Transcript())), size(messages); is > was/2 {
@@ -122,7 +123,7 @@ func compactTwice(w *work) {
 }
 
 // size is the number of bytes in messages.
-func size(messages []pitest.Message) int { return len(fmt.Sprint(messages)) }
+func size(messages []modeltest.Message) int { return len(fmt.Sprint(messages)) }
 
 // undo: the file is as it was, to the byte, and pi goes on with all of the old conversation.
 func undo(w *work) {
@@ -214,7 +215,7 @@ func shortened(w *work) {
 }
 
 // key names a message of a conversation, by what it calls or answers where it does.
-func key(m pitest.Message) string {
+func key(m modeltest.Message) string {
 	switch {
 	case m.CallID != "":
 		return "result " + m.CallID
@@ -228,7 +229,7 @@ func key(m pitest.Message) string {
 type work struct {
 	t               *testing.T
 	pi              *pitest.Pi
-	server          *pitest.Server
+	server          *modeltest.Server
 	home, dir, file string
 	program         string // the path of pemmican
 	agentDir        string // PI_CODING_AGENT_DIR for it
@@ -284,28 +285,26 @@ exit 3
 			t.Fatal(err)
 		}
 	}
-	w.server = pitest.NewServer()
-	t.Cleanup(w.server.Close)
-	w.server.CountBytes(4)
+	w.server = modeltest.Start(t)
 
 	turns := []struct {
 		prompt  string
-		replies []pitest.Reply
+		replies []modeltest.Reply
 	}{
-		{task, []pitest.Reply{
-			{Text: "I look at the settings and the log.", Calls: []pitest.Call{read("importer.ini"), read("importer.log")}},
-			{Calls: []pitest.Call{bash("sh check.sh")}},
-			{Calls: []pitest.Call{bash("sh check.sh")}},
-			{Calls: []pitest.Call{bash("sh check.sh"), read("importer.ini")}},
-			{Text: "It is 5.", Calls: []pitest.Call{edit("importer.ini", "timeout = 5", "timeout = 30"), read("check.sh")}},
-			{Calls: []pitest.Call{bash("sh check.sh"), bash("grep -c slow importer.log")}},
+		{task, []modeltest.Reply{
+			{Text: "I look at the settings and the log.", Calls: []modeltest.Call{read("importer.ini"), read("importer.log")}},
+			{Calls: []modeltest.Call{bash("sh check.sh")}},
+			{Calls: []modeltest.Call{bash("sh check.sh")}},
+			{Calls: []modeltest.Call{bash("sh check.sh"), read("importer.ini")}},
+			{Text: "It is 5.", Calls: []modeltest.Call{edit("importer.ini", "timeout = 5", "timeout = 30"), read("check.sh")}},
+			{Calls: []modeltest.Call{bash("sh check.sh"), bash("grep -c slow importer.log")}},
 			{Text: "The timeout is 30 now, and the check passes."},
 		}},
-		{"Which imports are slow? Write them into NOTES.md.", []pitest.Reply{
-			{Calls: []pitest.Call{read("importer.log")}},
-			{Calls: []pitest.Call{bash("grep slow importer.log")}},
-			{Calls: []pitest.Call{{Name: "write", Args: map[string]any{"path": "NOTES.md", "content": "# Slow imports\n\nbatch 0004, batch 0013 and 16 more\n"}}}},
-			{Calls: []pitest.Call{read("NOTES.md"), read("importer.ini")}},
+		{"Which imports are slow? Write them into NOTES.md.", []modeltest.Reply{
+			{Calls: []modeltest.Call{read("importer.log")}},
+			{Calls: []modeltest.Call{bash("grep slow importer.log")}},
+			{Calls: []modeltest.Call{{Name: "write", Args: map[string]any{"path": "NOTES.md", "content": "# Slow imports\n\nbatch 0004, batch 0013 and 16 more\n"}}}},
+			{Calls: []modeltest.Call{read("NOTES.md"), read("importer.ini")}},
 			{Text: "NOTES.md names batch 0004, batch 0013 and 16 more."},
 		}},
 		{"Go through the log part by part, and see that legacy.ini is as it was.", parts()},
@@ -331,29 +330,29 @@ exit 3
 }
 
 // parts are many steps with results of middling length, all different, so that shortening them is not enough.
-func parts() []pitest.Reply {
-	var out []pitest.Reply
+func parts() []modeltest.Reply {
+	var out []modeltest.Reply
 	for i := 1; i < 160; i += 14 {
-		out = append(out, pitest.Reply{
+		out = append(out, modeltest.Reply{
 			Text:  fmt.Sprintf("The lines from %d on.", i),
-			Calls: []pitest.Call{bash(fmt.Sprintf("sed -n %d,%dp importer.log", i, i+13))},
+			Calls: []modeltest.Call{bash(fmt.Sprintf("sed -n %d,%dp importer.log", i, i+13))},
 		})
 	}
 	return append(out,
-		pitest.Reply{Calls: []pitest.Call{read("legacy.ini"), read("check.sh"), bash("head -n 30 importer.log")}},
-		pitest.Reply{Text: "All batches are there, and the timeout of legacy.ini is 5."})
+		modeltest.Reply{Calls: []modeltest.Call{read("legacy.ini"), read("check.sh"), bash("head -n 30 importer.log")}},
+		modeltest.Reply{Text: "All batches are there, and the timeout of legacy.ini is 5."})
 }
 
-func read(path string) pitest.Call {
-	return pitest.Call{Name: "read", Args: map[string]any{"path": path}}
+func read(path string) modeltest.Call {
+	return modeltest.Call{Name: "read", Args: map[string]any{"path": path}}
 }
 
-func bash(command string) pitest.Call {
-	return pitest.Call{Name: "bash", Args: map[string]any{"command": command}}
+func bash(command string) modeltest.Call {
+	return modeltest.Call{Name: "bash", Args: map[string]any{"command": command}}
 }
 
-func edit(path, old, replacement string) pitest.Call {
-	return pitest.Call{Name: "edit", Args: map[string]any{"path": path, "edits": []any{map[string]any{"oldText": old, "newText": replacement}}}}
+func edit(path, old, replacement string) modeltest.Call {
+	return modeltest.Call{Name: "edit", Args: map[string]any{"path": path, "edits": []any{map[string]any{"oldText": old, "newText": replacement}}}}
 }
 
 // on makes a test of a copy of the home, so that each goes on from the same session.
@@ -438,22 +437,22 @@ func (w *work) compact(outcome string, args ...string) (resume string) {
 
 // goOn lets pi go on with the session, and demands that it sends the conversation that the file holds, in a request that
 // a provider takes; and that it records its answer behind it. It returns the messages of the request, system text apart.
-func (w *work) goOn(prompt string, args []string, replies ...pitest.Reply) []pitest.Message {
+func (w *work) goOn(prompt string, args []string, replies ...modeltest.Reply) []modeltest.Message {
 	w.t.Helper()
 	before := w.read()
 	planned := w.decode(before).Transcript()
 	request := w.run(prompt, args, replies...)
 
-	messages := pitest.Messages(w.t, request)
+	messages := request.Messages()
 	system, messages := messages[0], messages[1:]
-	want := append(pitest.Sent(planned), pitest.Message{Role: "user", Text: prompt})
+	want := append(pitest.Sent(planned), modeltest.Message{Role: "user", Text: prompt})
 	if diff := cmp.Diff(want, messages); diff != "" {
 		w.t.Errorf("what pi sends (-the file +the request)\n%s", diff)
 	}
 	if planned.HasSystem && system.Text != planned.Blocks[0].Text {
 		w.t.Errorf("pi sends another system text than stands in the file: %q", system.Text)
 	}
-	body, err := openaichat.Decode(request)
+	body, err := openaichat.Decode(request.Body)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -483,7 +482,7 @@ func (w *work) goOn(prompt string, args []string, replies ...pitest.Reply) []pit
 }
 
 // run runs pi and returns its first request.
-func (w *work) run(prompt string, args []string, replies ...pitest.Reply) []byte {
+func (w *work) run(prompt string, args []string, replies ...modeltest.Reply) modeltest.Request {
 	w.t.Helper()
 	n := len(w.server.Requests())
 	w.server.Script(replies...)
@@ -498,7 +497,7 @@ func (w *work) run(prompt string, args []string, replies ...pitest.Reply) []byte
 }
 
 // oneSummary demands that the messages hold one summary, and the first task as it was said, once.
-func (w *work) oneSummary(messages []pitest.Message) {
+func (w *work) oneSummary(messages []modeltest.Message) {
 	w.t.Helper()
 	summaries, tasks := 0, 0
 	for _, m := range messages {

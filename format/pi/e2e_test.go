@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pemmican-dev/pemmican"
+	"github.com/pemmican-dev/pemmican/internal/modeltest"
 	"github.com/pemmican-dev/pemmican/internal/pitest"
 )
 
@@ -18,7 +19,7 @@ import (
 type live struct {
 	t         *testing.T
 	pi        *pitest.Pi
-	server    *pitest.Server
+	server    *modeltest.Server
 	home, dir string
 	file      string
 	system    string // the system text of its last request
@@ -29,18 +30,17 @@ func newLive(t *testing.T, version string) *live {
 	t.Helper()
 	l := &live{t: t, pi: pitest.Install(t, version), home: t.TempDir(), dir: t.TempDir()}
 	type args = map[string]any
-	l.server = pitest.NewServer(
-		pitest.Reply{Text: "I look.", Calls: []pitest.Call{{Name: "read", Args: args{"path": "notes.txt"}}}},
-		pitest.Reply{Calls: []pitest.Call{
+	l.server = modeltest.Start(t,
+		modeltest.Reply{Text: "I look.", Calls: []modeltest.Call{{Name: "read", Args: args{"path": "notes.txt"}}}},
+		modeltest.Reply{Calls: []modeltest.Call{
 			{Name: "bash", Args: args{"command": "echo one"}},
 			{Name: "bash", Args: args{"command": "seq 1 50"}},
 		}},
-		pitest.Reply{Calls: []pitest.Call{{Name: "bash", Args: args{"command": "echo three"}}}},
-		pitest.Reply{Text: "It says alpha."},
-		pitest.Reply{Text: "Again.", Calls: []pitest.Call{{Name: "bash", Args: args{"command": "echo four"}}}},
-		pitest.Reply{Text: "Done."},
+		modeltest.Reply{Calls: []modeltest.Call{{Name: "bash", Args: args{"command": "echo three"}}}},
+		modeltest.Reply{Text: "It says alpha."},
+		modeltest.Reply{Text: "Again.", Calls: []modeltest.Call{{Name: "bash", Args: args{"command": "echo four"}}}},
+		modeltest.Reply{Text: "Done.", Usage: modeltest.Usage{Input: 100, Output: 10}},
 	)
-	t.Cleanup(l.server.Close)
 	if err := os.WriteFile(filepath.Join(l.dir, "notes.txt"), []byte("alpha\nbeta\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func newLive(t *testing.T, version string) *live {
 	}
 	l.file = files[0]
 	requests := l.server.Requests()
-	l.system = pitest.Messages(t, requests[len(requests)-1])[0].Text
+	l.system = requests[len(requests)-1].Messages()[0].Text
 	return l
 }
 
@@ -90,7 +90,7 @@ func (l *live) resume(data []byte, want *pemmican.Transcript, args ...string) {
 		l.t.Fatalf("%d requests, want 1", len(requests))
 	}
 	var got []string
-	for _, m := range pitest.Messages(l.t, requests[0])[1:] { // behind the system text
+	for _, m := range requests[0].Messages()[1:] { // behind the system text
 		got = append(got, m.String())
 	}
 	if diff := cmp.Diff(append(rendered(want), `user "GO ON"`), got); diff != "" {

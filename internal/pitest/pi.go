@@ -1,8 +1,8 @@
-// Package pitest drives the real coding agent pi in tests: a scripted model server, an installer that takes pi and the
-// node that it needs from npm into the user's cache, and a headless run with a home of its own.
+// Package pitest drives the real coding agent pi in tests: an installer that takes pi and the node that it needs from npm
+// into the user's cache, and a headless run with a home of its own.
 //
-// A test makes a [Server] with the replies of the model, calls [Install] and [Pi.Run], and then looks at the session
-// file that pi wrote ([SessionFiles]) and at the requests that pi sent ([Server.Requests], [Messages]).
+// A test starts a server of package modeltest with the replies of the model, calls [Install] and [Pi.Run], and then looks
+// at the session file that pi wrote ([SessionFiles]) and at the requests that the server got.
 //
 // The first run of a version loads about 350 MB; later ones start at once. Tests are skipped, with the reason, where
 // pi cannot be had: under -short, with PEMMICAN_NO_NPM=1, without npm, and on anything but linux/amd64.
@@ -13,7 +13,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +22,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pemmican-dev/pemmican/internal/modeltest"
 )
 
 // Versions of pi that differ in what their session files can hold.
@@ -50,6 +51,10 @@ type Pi struct {
 	ReserveTokens int
 	// KeepRecentTokens that pi's own compaction leaves. Defaults to 20000.
 	KeepRecentTokens int
+	// API that pi talks to its model by. Defaults to modeltest.Chat.
+	API modeltest.API
+	// Reasoning has pi ask for reasoning, and send it again.
+	Reasoning bool
 
 	program string // pi
 	nodeDir string // where the node program is
@@ -133,12 +138,16 @@ func installFromNPM(t testing.TB, dir, spec string) {
 // Run runs pi headless: one prompt in the folder dir, with home as its HOME and server as its model. More arguments go
 // before the prompt: "--continue" for the latest session of dir, "--session", FILE for any file whose header names a
 // folder that exists. The test fails if pi does not end in time.
-func (p *Pi) Run(t testing.TB, home, dir string, server *Server, prompt string, args ...string) Output {
+func (p *Pi) Run(t testing.TB, home, dir string, server *modeltest.Server, prompt string, args ...string) Output {
 	t.Helper()
 	p.configure(t, home, server)
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	all := append([]string{"-p", "--mode", "json", "--provider", "scripted", "--model", "scripted-model"}, args...)
+	all := []string{"-p", "--mode", "json", "--provider", "scripted", "--model", "scripted-model"}
+	if p.Reasoning {
+		all = append(all, "--thinking", "medium")
+	}
+	all = append(all, args...)
 	cmd := exec.CommandContext(ctx, p.program, append(all, prompt)...)
 	cmd.Dir, cmd.WaitDelay = dir, time.Second
 	cmd.Env = []string{
@@ -162,7 +171,7 @@ func (p *Pi) Run(t testing.TB, home, dir string, server *Server, prompt string, 
 }
 
 // configure writes pi's model list and settings into home. The server has a new port each time.
-func (p *Pi) configure(t testing.TB, home string, server *Server) {
+func (p *Pi) configure(t testing.TB, home string, server *modeltest.Server) {
 	t.Helper()
 	agent := filepath.Join(home, ".pi", "agent")
 	if err := os.MkdirAll(agent, 0o755); err != nil {
@@ -178,14 +187,27 @@ func (p *Pi) configure(t testing.TB, home string, server *Server) {
 			t.Fatal(err)
 		}
 	}
+	api := p.API
+	if api == "" {
+		api = modeltest.Chat
+	}
 	write("models.json", object{"providers": object{"scripted": object{
-		"baseUrl": server.URL() + "/v1", "api": "openai-completions", "apiKey": "sk-dummy",
-		"models": []any{object{"id": "scripted-model", "reasoning": false, "input": []string{"text"},
+		"baseUrl": server.BaseURL(api), "api": apiNames[api], "apiKey": "dummy",
+		"models": []any{object{"id": "scripted-model", "reasoning": p.Reasoning, "input": []string{"text"},
 			"contextWindow": or(p.ContextWindow, 200000), "maxTokens": 8192}},
 	}}})
 	write("settings.json", object{"compaction": object{"enabled": true,
 		"reserveTokens": or(p.ReserveTokens, 16384), "keepRecentTokens": or(p.KeepRecentTokens, 20000)}})
 }
+
+// apiNames are pi's names of the APIs.
+var apiNames = map[modeltest.API]string{
+	modeltest.Anthropic: "anthropic-messages",
+	modeltest.Chat:      "openai-completions",
+	modeltest.Responses: "openai-responses",
+}
+
+type object = map[string]any
 
 func or(n, otherwise int) int {
 	if n != 0 {
@@ -203,68 +225,4 @@ func SessionFiles(home string) []string {
 	// A name starts with the time.
 	sort.Slice(files, func(i, j int) bool { return filepath.Base(files[i]) < filepath.Base(files[j]) })
 	return files
-}
-
-// Message is a message of a Chat Completions request, reduced to what tests compare.
-type Message struct {
-	Role string
-	// Text is the content; text parts are joined with a line feed.
-	Text string
-	// Calls of an assistant message, as "id name arguments".
-	Calls []string
-	// CallID that a tool message answers.
-	CallID string
-}
-
-// String is the message on one line.
-func (m Message) String() string {
-	var s strings.Builder
-	s.WriteString(m.Role)
-	if m.CallID != "" {
-		s.WriteString(" " + m.CallID)
-	}
-	fmt.Fprintf(&s, " %q", m.Text)
-	for _, c := range m.Calls {
-		s.WriteString(" [" + c + "]")
-	}
-	return s.String()
-}
-
-// Messages reads the messages of a request body.
-func Messages(t testing.TB, body []byte) []Message {
-	t.Helper()
-	var request struct {
-		Messages []struct {
-			Role       string          `json:"role"`
-			Content    json.RawMessage `json:"content"`
-			ToolCallID string          `json:"tool_call_id"`
-			ToolCalls  []struct {
-				ID       string `json:"id"`
-				Function struct {
-					Name      string `json:"name"`
-					Arguments string `json:"arguments"`
-				} `json:"function"`
-			} `json:"tool_calls"`
-		} `json:"messages"`
-	}
-	if err := json.Unmarshal(body, &request); err != nil {
-		t.Fatalf("request: %v\n%s", err, body)
-	}
-	var out []Message
-	for _, m := range request.Messages {
-		msg := Message{Role: m.Role, CallID: m.ToolCallID}
-		var parts []struct{ Text string }
-		if err := json.Unmarshal(m.Content, &msg.Text); err != nil && json.Unmarshal(m.Content, &parts) == nil {
-			texts := make([]string, 0, len(parts))
-			for _, p := range parts {
-				texts = append(texts, p.Text)
-			}
-			msg.Text = strings.Join(texts, "\n")
-		}
-		for _, c := range m.ToolCalls {
-			msg.Calls = append(msg.Calls, strings.Join([]string{c.ID, c.Function.Name, c.Function.Arguments}, " "))
-		}
-		out = append(out, msg)
-	}
-	return out
 }

@@ -3,13 +3,13 @@ package pitest
 import (
 	"bytes"
 	"encoding/json"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/pemmican-dev/pemmican/internal/modeltest"
 )
 
 func TestPiContinues(t *testing.T) {
@@ -20,15 +20,14 @@ func TestPiContinues(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("alpha\nbeta\n"), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			server := NewServer(
-				Reply{Text: "Looking.", Calls: []Call{{Name: "read", Args: object{"path": "notes.txt"}}}},
-				Reply{Calls: []Call{
+			server := modeltest.Start(t,
+				modeltest.Reply{Text: "Looking.", Calls: []modeltest.Call{{Name: "read", Args: object{"path": "notes.txt"}}}},
+				modeltest.Reply{Calls: []modeltest.Call{
 					{Name: "bash", Args: object{"command": "echo one"}},
 					{Name: "bash", Args: `{"command":"echo two"}`},
 				}},
-				Reply{Text: "It says alpha."},
+				modeltest.Reply{Text: "It says alpha."},
 			)
-			defer server.Close()
 
 			first := pi.Run(t, home, dir, server, "What is in notes.txt?")
 			if first.ExitCode != 0 {
@@ -54,7 +53,7 @@ func TestPiContinues(t *testing.T) {
 				t.Fatalf("%d requests, want 1", len(requests))
 			}
 			var got []string
-			for _, m := range Messages(t, requests[0])[1:] { // the first is the system prompt
+			for _, m := range requests[0].Messages()[1:] { // the first is the system prompt
 				got = append(got, m.String())
 			}
 			want := []string{
@@ -77,56 +76,73 @@ func TestPiContinues(t *testing.T) {
 	}
 }
 
-func TestServer(t *testing.T) {
-	server := NewServer(
-		Reply{Text: "hello", Usage: Usage{Prompt: 7, Completion: 2, Cached: 5}},
-		Reply{Status: http.StatusBadRequest, Text: "prompt is too long"},
-	)
-	defer server.Close()
-	post := func(body string) (int, string) {
-		t.Helper()
-		r, err := http.Post(server.URL()+"/v1/chat/completions", "application/json", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = r.Body.Close() }()
-		b, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r.StatusCode, string(b)
-	}
-
-	code, body := post(`{"model":"m","messages":[]}`)
-	var plain struct {
-		Choices []struct {
-			Message      struct{ Content string }
-			FinishReason string `json:"finish_reason"`
-		}
-		Usage struct {
-			PromptTokens int `json:"prompt_tokens"`
-			TotalTokens  int `json:"total_tokens"`
-		}
-	}
-	if err := json.Unmarshal([]byte(body), &plain); err != nil {
-		t.Fatal(err)
-	}
-	if code != 200 || plain.Choices[0].Message.Content != "hello" || plain.Choices[0].FinishReason != "stop" ||
-		plain.Usage.PromptTokens != 7 || plain.Usage.TotalTokens != 9 {
-		t.Errorf("plain: %d %s", code, body)
-	}
-	if code, body := post(`{"model":"m"}`); code != 400 || !strings.Contains(body, "prompt is too long") {
-		t.Errorf("error: %d %s", code, body)
-	}
-	if code, body := post(`{"model":"m","stream":true}`); code != 200 || !strings.Contains(body, `"content":"do"`) ||
-		!strings.HasSuffix(body, "data: [DONE]\n\n") {
-		t.Errorf("stream after the script: %d %s", code, body)
-	}
-	server.CountBytes(4)
-	if code, body := post(`{"model":"m","messages":[]}`); code != 200 || !strings.Contains(body, `"prompt_tokens":6`) {
-		t.Errorf("counted: %d %s", code, body)
-	}
-	if got := server.Requests(); len(got) != 4 || string(got[1]) != `{"model":"m"}` {
-		t.Errorf("requests: %q", got)
+// Pi talks to the server by all three APIs: it runs the tools, sends reasoning back as it was signed, and nothing in its
+// requests is refused. The conversation is the same by each.
+func TestPiSpeaks(t *testing.T) {
+	for _, api := range []modeltest.API{modeltest.Anthropic, modeltest.Chat, modeltest.Responses} {
+		t.Run(string(api), func(t *testing.T) {
+			pi := Install(t, Latest)
+			pi.API, pi.Reasoning = api, true
+			home, dir := t.TempDir(), t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("alpha\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			server := modeltest.Start(t,
+				modeltest.Reply{
+					Reasoning: "The file — where is it?",
+					Text:      "I look.",
+					Calls: []modeltest.Call{
+						{ID: "c_1", Name: "read", Args: object{"path": "notes.txt"}},
+						{ID: "c_2", Name: "bash", Args: object{"command": "echo 'é'"}},
+					},
+				},
+				modeltest.Reply{Text: "It says alpha.", Framing: modeltest.CRLF | modeltest.Torn | modeltest.Escaped, KeepAlives: 2},
+			)
+			server.Configure(modeltest.Config{Newer: true, Cache: true, Key: "dummy", Window: 100_000})
+			if out := pi.Run(t, home, dir, server, "What is in notes.txt?"); out.ExitCode != 0 {
+				t.Fatalf("exit code %d\n%s", out.ExitCode, out.Stderr)
+			}
+			requests := server.Requests()
+			if len(requests) != 2 {
+				t.Fatalf("%d requests, want 2", len(requests))
+			}
+			for _, r := range requests {
+				if r.API != api || !r.Stream || r.Refused != "" || r.MaxTokens == 0 {
+					t.Errorf("a request by %s, stream %t, for at most %d tokens, refused: %q", r.API, r.Stream, r.MaxTokens, r.Refused)
+				}
+			}
+			var got []string
+			for _, m := range requests[1].Messages()[1:] { // behind the system text
+				got = append(got, m.String())
+			}
+			want := []string{
+				`user "What is in notes.txt?"`,
+				`assistant ("The file — where is it?") "I look." [c_1 read {"path":"notes.txt"}] [c_2 bash {"command":"echo 'é'"}]`,
+				`tool c_1 "alpha\n"`,
+				`tool c_2 "é\n"`,
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("messages\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+			session, err := os.ReadFile(SessionFiles(home)[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			var last struct {
+				Message struct {
+					Content []struct{ Text string }
+					Usage   struct{ Input, CacheRead, CacheWrite int }
+				}
+			}
+			if err := json.Unmarshal(session[bytes.LastIndexByte(bytes.TrimSpace(session), '\n')+1:], &last); err != nil {
+				t.Fatal(err)
+			}
+			if c := last.Message.Content; len(c) != 1 || c[0].Text != "It says alpha." {
+				t.Errorf("the session ends with %v", c)
+			}
+			if u := last.Message.Usage; u.CacheRead < u.CacheWrite || u.CacheWrite == 0 || u.Input+u.CacheRead+u.CacheWrite != requests[1].Tokens {
+				t.Errorf("pi takes the usage for %+v, and the request had %d tokens", u, requests[1].Tokens)
+			}
+		})
 	}
 }

@@ -4,17 +4,18 @@ import (
 	"strings"
 
 	"github.com/pemmican-dev/pemmican"
+	"github.com/pemmican-dev/pemmican/internal/modeltest"
 )
 
-// Sent is how pi sends the live conversation of a session to a server like ours, system text apart: what [Messages] reads
-// from the request behind the system prompt, but for the person's new message.
-func Sent(t *pemmican.Transcript) []Message {
-	var out []Message
+// Sent is how pi sends the live conversation of a session by Chat Completions, system text apart: the messages of the
+// request behind the system prompt, but for the person's new message.
+func Sent(t *pemmican.Transcript) []modeltest.Message {
+	var out []modeltest.Message
 	for _, m := range t.Messages {
 		if m.Role == pemmican.System {
 			continue
 		}
-		msg := Message{Role: m.Role.String()}
+		msg := modeltest.Message{Role: m.Role.String()}
 		var texts []string
 		for _, b := range t.Blocks[m.First:m.End] {
 			switch b.Kind {

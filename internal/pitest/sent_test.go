@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pemmican-dev/pemmican"
+	"github.com/pemmican-dev/pemmican/internal/modeltest"
 )
 
 func TestSent(t *testing.T) {
@@ -15,7 +16,7 @@ func TestSent(t *testing.T) {
 	tr.AddAssistant("I look.", pemmican.Call("c1", "read", `{"path":"a"}`), pemmican.Call("c2", "bash", `{}`))
 	tr.AddResult("c1", "alpha")
 	tr.AddError("c2", "no command")
-	want := []Message{
+	want := []modeltest.Message{
 		{Role: "user", Text: "The conversation history before this point was compacted into the following summary:\n\n<summary>\nIt was long.\n</summary>"},
 		{Role: "user", Text: "Go on"},
 		{Role: "assistant", Text: "I look.", Calls: []string{`c1 read {"path":"a"}`, "c2 bash {}"}},
