@@ -85,6 +85,9 @@ func drawTranscript(t *rapid.T) *pemmican.Transcript {
 			tr.AddResult("nobody", text("orphan"))
 		}
 	}
+	if tr.Can.NoAnchor && len(tr.Blocks) > 0 && rapid.Bool().Draw(t, "compacted before") {
+		tr.Can.KeepFrom = rapid.IntRange(0, len(tr.Blocks)-1).Draw(t, "keep from")
+	}
 	return &tr
 }
 

@@ -28,6 +28,10 @@ func (c *compaction) replace(ctx context.Context) error {
 	if c.o.Summarizer == nil && c.p.OneByOne {
 		return c.dropOneByOne(ctx, "")
 	}
+	if c.last >= 0 && c.units[c.last].first < c.t.Can.KeepFrom {
+		c.refuse("the newest step stands before the last compaction, and this format cannot keep it behind a new summary; compact after the next step")
+		return nil
+	}
 	c.reduce(c.reducible(c.tailStart(c.wish())), false)
 	least := c.reducedSizes()
 	c.room = c.summaryRoom()
@@ -249,7 +253,7 @@ func (c *compaction) unkeep(ch *choice) {
 	for start > 0 && (ch.keep[start-1] || c.units[start-1].system) {
 		start--
 	}
-	for start < len(c.units) && !c.free[c.units[start].first] {
+	for start < len(c.units) && (!c.free[c.units[start].first] || c.units[start].first < can.KeepFrom) {
 		start++ // a unit that goes reaches over this one's beginning
 	}
 	for u := range start {

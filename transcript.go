@@ -111,6 +111,9 @@ type Capabilities struct {
 	SummaryFirst bool
 	// SummaryNeeded: whatever is changed, a summary goes with it.
 	SummaryNeeded bool
+	// KeepFrom is the first block that can be kept behind a new summary: what stands before it would bring the earlier
+	// summary back. 0 is no such bound.
+	KeepFrom int
 }
 
 // Transcript is an agent's live conversation in wire order: what its next request would send. A format decodes one;

@@ -160,6 +160,8 @@ func (c *compaction) verifyCapabilities() error {
 		switch {
 		case can.NoStub && (c.plan.Marks[i].Action == Stub || partly):
 			return fmt.Errorf("block %d is changed, which this format cannot express", i)
+		case kept && c.plan.Summary != "" && i < can.KeepFrom:
+			return fmt.Errorf("block %d cannot be kept behind a new summary in this format", i)
 		case kept && i >= c.plan.Gap:
 			behind = true
 		case kept && c.plan.Summary != "":

@@ -112,6 +112,8 @@ func (d *Doc) validate(plan *pemmican.Plan) (first int, err error) {
 				return 0, notWritable(i, "stands before the summary, which pi puts first", "")
 			case plan.Summary != "" && b.Kind == pemmican.Summary:
 				return 0, notWritable(i, "is an earlier summary, which pi does not send beside a newer one", "drop it")
+			case plan.Summary != "" && i < d.tr.Can.KeepFrom:
+				return 0, notWritable(i, "stands before the last compaction, which the pi of this file would send again with it", "drop it")
 			case !d.edits && mark.Action == pemmican.Stub:
 				return 0, notWritable(i, "is replaced, which the pi of this file cannot express", update)
 			case !d.edits && i > msg.First && plan.Marks[i-1].Action == pemmican.Drop:

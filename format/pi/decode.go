@@ -45,6 +45,9 @@ func (d *Doc) build() {
 		e := &d.entries[i]
 		switch e.kind {
 		case kindCompaction:
+			if n := len(d.tr.Blocks); p == d.compaction && !d.edits && n > 0 && d.tr.Blocks[n-1].Kind != pemmican.Summary {
+				d.tr.Can.KeepFrom = n
+			}
 			if p < d.compaction && !d.edits {
 				d.warnf("line %d: pi before 0.87 sends this older summary again, at its place", e.line)
 			}

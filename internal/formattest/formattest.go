@@ -51,6 +51,9 @@ func RandomPlan(t *rapid.T, tr *pemmican.Transcript) *pemmican.Plan {
 	head, cut := begin, len(tr.Blocks)
 	if run {
 		cut = rapid.SampledFrom(gaps).Draw(t, "cut")
+		if cut < can.KeepFrom {
+			return p
+		}
 		if !can.NoHead && !can.SummaryFirst {
 			head = rapid.SampledFrom(gaps).Draw(t, "head")
 		}
