@@ -598,3 +598,61 @@ func TestTHK13and17_UnsignedReasoning(t *testing.T) {
 		t.Errorf("THK-13: %d of 3 thoughts of the running loop are left", loop)
 	}
 }
+
+// measured is the size of a transcript in tokens by quarter.
+func measured(tr *pemmican.Transcript) int {
+	n := 0
+	for i := range tr.Blocks {
+		n += quarter{}.Count(&tr.Blocks[i])
+	}
+	return n
+}
+
+func TestBIG04_RetainedMessagesHaveACap(t *testing.T) {
+	tr := &pemmican.Transcript{}
+	for i := range 10 {
+		tr.AddUser(fmt.Sprintf("Request %d: ", i) + strings.Repeat("please mind this as well, ", 200))
+		tr.AddAssistant("Done.")
+	}
+	result, _, report := compact(t, tr, pemmican.Options{Target: 3000, Counter: quarter{}, Summarizer: &written{text: "what was asked for was done"}})
+	if report.Outcome == pemmican.Refused || report.TokensAfter > 3000 || measured(result) > 3000 {
+		t.Errorf("%s: %s; %d tokens are left", report.Outcome, report.Reason, report.TokensAfter)
+	}
+}
+
+func TestBIG05and07and08_TokensAreMeasured(t *testing.T) {
+	tr := &pemmican.Transcript{}
+	tr.AddUser("Read it all.")
+	for i := range 20 {
+		id := fmt.Sprint(i)
+		tr.AddAssistant("", pemmican.Call(id, "read_file", fmt.Sprintf(`{"path":"f%d"}`, i)))
+		tr.AddResult(id, strings.Repeat(fmt.Sprintf("line of file %d\n", i), 200))
+	}
+	result, _, report := compact(t, tr, pemmican.Options{Target: measured(tr) * 6 / 10, Counter: quarter{}, Tools: tools})
+	if report.TokensBefore != measured(tr) || report.TokensAfter != measured(result) {
+		t.Errorf("reported %d and %d, measured %d and %d", report.TokensBefore, report.TokensAfter, measured(tr), measured(result))
+	}
+	// As many messages as before are a success if they are smaller.
+	if report.Outcome != pemmican.Reduced || len(result.Messages) != len(tr.Messages) {
+		t.Errorf("%s: %s", report.Outcome, report.Reason)
+	}
+}
+
+func TestBIG01and10_NothingGrows(t *testing.T) {
+	tr := &pemmican.Transcript{}
+	tr.AddUser("Go.")
+	for i := range 30 {
+		id := fmt.Sprint(i)
+		tr.AddAssistant("", pemmican.Call(id, "run_shell", `{}`))
+		tr.AddResult(id, "ok")
+	}
+	for percent := 30; percent < 100; percent += 5 {
+		result, plan, report := compact(t, tr, pemmican.Options{
+			Target: max(1, measured(tr)*percent/100), Counter: quarter{},
+			Summarizer: &written{text: strings.Repeat("a long summary of next to nothing ", 100)},
+		})
+		if !plan.Empty() && measured(result) >= measured(tr) {
+			t.Errorf("to %d %%: %s: %s", percent, report.Outcome, report.Reason)
+		}
+	}
+}

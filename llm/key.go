@@ -33,14 +33,17 @@ func NewKey(secret string) Key {
 	return Key{func() string { return secret }}
 }
 
-// KeyFromEnv returns the key that the vendor's SDK would take from the environment: ANTHROPIC_API_KEY, or
+// KeyVariable is the variable of the environment from which the vendor's SDK takes the key: ANTHROPIC_API_KEY, or
 // OPENAI_API_KEY for the two protocols of OpenAI.
-func KeyFromEnv(api API) Key {
-	if api == Anthropic {
-		return NewKey(os.Getenv("ANTHROPIC_API_KEY"))
+func (a API) KeyVariable() string {
+	if a == Anthropic {
+		return "ANTHROPIC_API_KEY"
 	}
-	return NewKey(os.Getenv("OPENAI_API_KEY"))
+	return "OPENAI_API_KEY"
 }
+
+// KeyFromEnv returns the key of KeyVariable.
+func KeyFromEnv(api API) Key { return NewKey(os.Getenv(api.KeyVariable())) }
 
 // KeyFromFile reads a key from a file that has nothing else in it but whitespace around it.
 func KeyFromFile(path string) (Key, error) {

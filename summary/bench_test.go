@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pemmican-dev/pemmican"
+	"github.com/pemmican-dev/pemmican/llm"
 )
 
 // longTranscript is a coding session of about that many tokens: reads, searches, edits and commands over a vocabulary
@@ -130,6 +131,33 @@ func BenchmarkJSONValid(b *testing.B) {
 	for b.Loop() {
 		if !json.Valid(data) {
 			b.Fatal("invalid")
+		}
+	}
+}
+
+// BenchmarkGateSource builds the set that the names of a summary are looked up in, for a transcript of a million tokens.
+func BenchmarkGateSource(b *testing.B) {
+	r := drop(longTranscript(1_000_000), 20, 4000)
+	size := 0
+	for i := range r.Transcript.Blocks {
+		size += len(r.Transcript.Blocks[i].Text) + len(r.Transcript.Blocks[i].Args)
+	}
+	b.SetBytes(int64(size))
+	b.ReportAllocs()
+	for b.Loop() {
+		newChecker(gateSource{Request: &r}).source()
+	}
+}
+
+// BenchmarkAccept reads a good reply to a transcript of a million tokens.
+func BenchmarkAccept(b *testing.B) {
+	r := drop(longTranscript(1_000_000), 20, 4000)
+	text := "## Goal\nMake the session reader faster.\n\n## Files\n- internal/session/file12.go: read\n- internal/token/file3.go: edited\n"
+	reply := &llm.Reply{Text: strings.Repeat(text, 2), Stop: llm.StopEnd}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := accept(reply, gateSource{Request: &r}); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

@@ -168,34 +168,22 @@ func (c *collector) previous(body string) {
 	if body == "" {
 		return
 	}
-	before, old, ok := splitLedger(body)
-	text := before
-	if !ok {
-		text = body
-	}
-	// What stands before a ledger is a model's text, behind the tag of a fallback perhaps; without a ledger it is the
-	// summary of another program, which may list files as ours does.
-	if strings.HasPrefix(text, fallbackOpening) {
-		_, text, _ = strings.Cut(text, "\n")
-	}
-	if !ok {
-		text, _, _ = cutFileLists(text)
-	}
-	c.ledger.Earlier = condensed(strings.TrimSpace(clean(withoutReminders(text))))
+	e := readEarlier(body)
+	old := e.ledger
+	c.ledger.Earlier = condensed(strings.TrimSpace(clean(withoutReminders(e.narrative))))
 	if old.Earlier != "" {
 		c.ledger.Earlier = strings.TrimSpace(old.Earlier + "\n\n" + c.ledger.Earlier)
 	}
-	_, read, modified := cutFileLists(body)
 	known := func(path string) bool { // under its older name
 		return slices.ContainsFunc(old.Files, func(f File) bool { return f.Op == Renamed && f.To == path })
 	}
-	for _, path := range slices.DeleteFunc(read, known) {
+	for _, path := range slices.DeleteFunc(e.read, known) {
 		c.touch(path, Read, false, "")
 	}
-	for _, path := range slices.DeleteFunc(modified, known) {
+	for _, path := range slices.DeleteFunc(e.modified, known) {
 		c.touch(path, Edited, false, "")
 	}
-	if !ok {
+	if !e.ours {
 		return
 	}
 	c.ledger.Messages += old.Messages

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrEmpty reports a summary without text.
-var ErrEmpty = errors.New("summary: the summary is empty")
+var ErrEmpty = errors.New("the summary is empty")
 
 // Capped bounds the length of what another summariser writes.
 type Capped struct {
@@ -44,11 +44,13 @@ func (c Capped) Summarize(ctx context.Context, r pemmican.SummaryRequest) (pemmi
 	return s, nil
 }
 
-var errNoSummarizer = errors.New("summary: no summariser is set")
+var errNoSummarizer = errors.New("no summariser is set")
 
 // Fallback asks First, and Then where First fails or writes nothing. A request that was called off is not tried again.
 type Fallback struct {
 	First, Then pemmican.Summarizer
+	// When says after which errors of First it is Then's turn: [GuardOpen], say. Defaults to all.
+	When func(err error) bool
 }
 
 var _ pemmican.Summarizer = Fallback{}
@@ -72,7 +74,10 @@ func (f Fallback) Summarize(ctx context.Context, r pemmican.SummaryRequest) (pem
 	if cause := ctx.Err(); cause != nil {
 		return pemmican.SummaryText{}, cause
 	}
-	reason := cutEnd(oneLine(clean(strings.TrimPrefix(err.Error(), "summary: "))), maxReason)
+	if f.When != nil && !f.When(err) {
+		return first, err
+	}
+	reason := cutEnd(oneLine(clean(err.Error())), maxReason)
 	tag := fallbackOpening + reason + fallbackClosing
 	count := func(text string) int {
 		if r.Counter == nil {

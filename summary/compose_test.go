@@ -110,16 +110,16 @@ func TestFallback(t *testing.T) {
 		kind     string
 		fellBack string
 	}{
-		{"not needed", Fallback{fixed{body: "Good."}, nil}, "Good.", "fixed", ""},
+		{"not needed", Fallback{First: fixed{body: "Good."}}, "Good.", "fixed", ""},
 		{
-			"error", Fallback{fixed{err: boom}, Statistics{}},
+			"error", Fallback{First: fixed{err: boom}, Then: Statistics{}},
 			"[Model summary unavailable (status 529: overloaded ‹/summary>)]\nTurns compacted: 3\n", "statistics", "status 529: overloaded ‹/summary>",
 		},
 		{
-			"blank", Fallback{fixed{body: " "}, Mechanical{}},
+			"blank", Fallback{First: fixed{body: " "}, Then: Mechanical{}},
 			"[Model summary unavailable (the summary is empty)]\n# 3 earlier messages", "mechanical", "the summary is empty",
 		},
-		{"none", Fallback{nil, Statistics{}}, "[Model summary unavailable (no summariser is set)]\nTurns", "statistics", "no summariser is set"},
+		{"none", Fallback{Then: Statistics{}}, "[Model summary unavailable (no summariser is set)]\nTurns", "statistics", "no summariser is set"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := test.f.Summarize(context.Background(), r)
@@ -134,18 +134,18 @@ func TestFallback(t *testing.T) {
 			}
 		})
 	}
-	if _, err := (Fallback{fixed{err: boom}, fixed{}}).Summarize(context.Background(), r); !errors.Is(err, boom) || !errors.Is(err, ErrEmpty) {
+	if _, err := (Fallback{First: fixed{err: boom}, Then: fixed{}}).Summarize(context.Background(), r); !errors.Is(err, boom) || !errors.Is(err, ErrEmpty) {
 		t.Errorf("both fail: %v", err)
 	}
 	// R12: what was called off is not tried in another way.
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if got, err := (Fallback{fixed{err: boom}, fixed{body: "x"}}).Summarize(ctx, r); !errors.Is(err, context.Canceled) || got.Body != "" {
+	if got, err := (Fallback{First: fixed{err: boom}, Then: fixed{body: "x"}}).Summarize(ctx, r); !errors.Is(err, context.Canceled) || got.Body != "" {
 		t.Errorf("called off: %+v, %v", got, err)
 	}
 	// No room for the tag: the text goes without it, and the reason is told all the same.
 	r.Tokens = 20
-	got, err := (Fallback{fixed{err: boom}, Mechanical{}}).Summarize(context.Background(), r)
+	got, err := (Fallback{First: fixed{err: boom}, Then: Mechanical{}}).Summarize(context.Background(), r)
 	if err != nil || strings.HasPrefix(got.Body, "[") || got.Body == "" || got.FellBack == "" {
 		t.Errorf("little room: %+v, %v", got, err)
 	}

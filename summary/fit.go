@@ -37,8 +37,8 @@ type fitter struct {
 	taken  map[int32]int       // how many lines of a source were taken
 	first  candidates          // the best lines by themselves
 	full   []int               // what each part would take as a whole
-	// original is the line that says where the original is.
-	original string
+	// note and original are the lines behind the opening one, "" for none.
+	note, original string
 }
 
 // count counts a text, as a block of its own.
@@ -64,7 +64,7 @@ func (f *fitter) title(s string) int { return f.count("\n" + s + "\n") }
 func (f *fitter) fit(room int) (l Ledger, cut bool) {
 	all := &f.ledger
 	l.Messages = all.Messages
-	left := room - f.count(opening(1_000_000)+"\n"+note+"\n"+f.original+"\n")
+	left := room - f.count(opening(1_000_000)+"\n"+f.note+"\n"+f.original+"\n")
 	if left <= 0 {
 		return l, true
 	}

@@ -145,18 +145,21 @@ func (l Ledger) Render() string {
 }
 
 // Append appends what Render returns to dst. A ledger that holds nothing but a number of messages is one line.
-func (l Ledger) Append(dst []byte) []byte { return l.append(dst, "") }
-
-// append is Append with the line that says where the original is, unless it is "".
-func (l Ledger) append(dst []byte, original string) []byte {
-	dst = append(dst, opening(l.Messages)...)
-	if !l.empty() {
-		dst = append(dst, '\n')
-		dst = append(dst, note...)
+func (l Ledger) Append(dst []byte) []byte {
+	if l.empty() {
+		return l.append(dst)
 	}
-	if original != "" {
-		dst = append(dst, '\n')
-		dst = append(dst, original...)
+	return l.append(dst, note)
+}
+
+// append is Append with these lines behind the opening one, those apart that are "".
+func (l Ledger) append(dst []byte, lines ...string) []byte {
+	dst = append(dst, opening(l.Messages)...)
+	for _, line := range lines {
+		if line != "" {
+			dst = append(dst, '\n')
+			dst = append(dst, line...)
+		}
 	}
 	title := func(s string) {
 		dst = append(dst, '\n', '\n')
@@ -369,12 +372,12 @@ func unfield(s string) string {
 // last one counts: what comes before may be a model's text, and a ledger quotes whatever could look like another. Only
 // a body that came out of [pemmican.Unseal] may be believed.
 func ParseLedger(body string) (Ledger, bool) {
-	_, l, ok := splitLedger(body)
+	_, l, _, ok := splitLedger(body)
 	return l, ok
 }
 
-// splitLedger is ParseLedger, and returns also the text before the ledger.
-func splitLedger(body string) (before string, l Ledger, ok bool) {
+// splitLedger is ParseLedger, and returns also the text before the ledger and behind it.
+func splitLedger(body string) (before string, l Ledger, after string, ok bool) {
 	at := -1
 	for i := 0; i <= len(body); {
 		end := lineEnd(body, i)
@@ -384,23 +387,19 @@ func splitLedger(body string) (before string, l Ledger, ok bool) {
 		i = end + 1
 	}
 	if at < 0 {
-		return body, Ledger{}, false
+		return body, Ledger{}, "", false
 	}
-	rest := body[min(len(body), lineEnd(body, at)+1):]
+	after = body[min(len(body), lineEnd(body, at)+1):]
 	p := parser{ledger: &l}
-	for rest != "" {
-		line := rest
-		if i := strings.IndexByte(rest, '\n'); i >= 0 {
-			line, rest = rest[:i], rest[i+1:]
-		} else {
-			rest = ""
-		}
-		if !p.line(line) {
+	for after != "" {
+		end := lineEnd(after, 0)
+		if !p.line(after[:end]) {
 			break
 		}
+		after = after[min(len(after), end+1):]
 	}
 	p.flush()
-	return body[:at], l, true
+	return body[:at], l, after, true
 }
 
 func lineEnd(s string, i int) int {

@@ -3,7 +3,6 @@ package summary
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/pemmican-dev/pemmican"
@@ -18,12 +17,15 @@ type Mechanical struct {
 	// FileLists puts the lists of FileLists at the end of the body. The ledger tells all that they tell, and more, so
 	// they only take room from it: they are for agents that look for them. Defaults to false.
 	FileLists bool
+
+	// bare leaves out the note and the line that says where the original is: for a body that has them elsewhere.
+	bare bool
 }
 
 var _ pemmican.Summarizer = Mechanical{}
 
 // errNoTranscript reports a request without a transcript.
-var errNoTranscript = errors.New("summary: the request has no transcript; set SummaryRequest.Transcript")
+var errNoTranscript = errors.New("the request has no transcript; set SummaryRequest.Transcript")
 
 // Summarize returns the ledger of what is dropped in at most r.Tokens, as r.Counter counts the body as one block of
 // text; without a counter it estimates. A room that is too small for more gets one line that says how many messages
@@ -43,11 +45,19 @@ func (m Mechanical) Summarize(ctx context.Context, r pemmican.SummaryRequest) (p
 	if r.Tokens <= 0 {
 		return out, nil
 	}
-	f := &fitter{collector: collect(&r), original: originalLine(r.Original)}
-	render := func(l Ledger) string { return string(l.append(nil, f.original)) }
+	f := &fitter{collector: collect(&r), note: note, original: originalLine(r.Original)}
+	if m.bare {
+		f.note, f.original = "", ""
+	}
+	render := func(l Ledger) string {
+		if l.empty() {
+			return string(l.append(nil, f.original))
+		}
+		return string(l.append(nil, f.note, f.original))
+	}
 	// Without anything new a ledger that has room stays as it is.
 	if f.last < 0 {
-		if before, _, ok := splitLedger(r.Previous); ok && before == "" && f.count(r.Previous) <= r.Tokens &&
+		if before, _, _, ok := splitLedger(r.Previous); ok && before == "" && f.count(r.Previous) <= r.Tokens && !m.bare &&
 			(f.original == "" || strings.Contains(r.Previous+"\n", "\n"+f.original+"\n")) {
 			out.Body = r.Previous
 			return out, nil
@@ -60,7 +70,11 @@ func (m Mechanical) Summarize(ctx context.Context, r pemmican.SummaryRequest) (p
 			return out, nil
 		}
 	}
-	lists := m.lists(f, r.Tokens*listShare/100)
+	share := listShare
+	if m.bare {
+		share = bareListShare
+	}
+	lists := m.lists(f, r.Tokens*share/100)
 	reserved := 0
 	if lists != "" {
 		reserved = f.count(lists)
@@ -101,6 +115,8 @@ const (
 	maxFits = 6
 	// listShare is the share of the room, in percent, that the lists of files may take.
 	listShare = 30
+	// bareListShare is that share where lists are not asked for but come along: what they tell stands in the ledger too.
+	bareListShare = 5
 )
 
 // lists returns the lists of files in at most room tokens: of all files, or of those that were worked on last.
@@ -127,30 +143,3 @@ func (m Mechanical) lists(f *fitter, room int) string {
 type estimator struct{}
 
 func (estimator) Count(b *pemmican.Block) int { return estimate.Tokens(b.Text) }
-
-// RecentReads returns the files that the dropped part read last and did not change, at most n, the newest last: what a
-// policy may attach again behind a summary. Files that the kept part reads are left out.
-func RecentReads(r pemmican.SummaryRequest, n int) []string {
-	if r.Transcript == nil || n <= 0 {
-		return nil
-	}
-	r.Previous, r.Tokens = "", 0
-	c := newCollector(&r)
-	c.pair()
-	seen := map[string]bool{}
-	for k := range c.calls {
-		c.call(k)
-		if p := &c.calls[k]; !c.dropped[p.block] && p.role == pemmican.ReadTool {
-			seen[filePath(p.path)] = true
-		}
-	}
-	c.finish()
-	var out []string
-	for _, f := range c.ledger.Files {
-		if f.Op == Read && f.Edits == 0 && !f.Failed && !seen[f.Path] && len(out) < n {
-			out = append(out, f.Path)
-		}
-	}
-	slices.Reverse(out)
-	return out
-}

@@ -252,7 +252,7 @@ func TestBudget(t *testing.T) {
 			counter = estimator{}
 		}
 		m := Mechanical{FileLists: rapid.Bool().Draw(t, "lists")}
-		for _, s := range []pemmican.Summarizer{m, Statistics{}, Fallback{nil, m}} {
+		for _, s := range []pemmican.Summarizer{m, Statistics{}, Fallback{Then: m}} {
 			out, err := s.Summarize(context.Background(), r)
 			if err != nil {
 				if _, isFallback := s.(Fallback); isFallback && out.Body == "" {
@@ -935,19 +935,6 @@ func TestOneMessage(t *testing.T) {
 	body := summarise(t, Mechanical{}, r)
 	if l, ok := ParseLedger(body); !strings.HasPrefix(body, "# 1 earlier message of this conversation was dropped") || !ok || l.Messages != 1 {
 		t.Errorf("got %q, %+v", body, l)
-	}
-}
-
-// TestRecentReads has row X13.
-func TestRecentReads(t *testing.T) {
-	var b strings.Builder
-	for i := 1; i <= 7; i++ {
-		fmt.Fprintf(&b, "C %d read {\"path\":\"f%d\"}\nR %d text\n", i, i, i)
-	}
-	b.WriteString("C e edit {\"path\":\"e\",\"newText\":\"x\"}\nR e ok\n--- keep\nC 8 read {\"path\":\"f2\"}\nR 8 text\n")
-	got := RecentReads(script(t, b.String()), 5)
-	if d := cmp.Diff([]string{"f3", "f4", "f5", "f6", "f7"}, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 

@@ -1,0 +1,567 @@
+package summary
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pemmican-dev/pemmican"
+	"github.com/pemmican-dev/pemmican/internal/secrets"
+	"github.com/pemmican-dev/pemmican/internal/textcut"
+	"github.com/pemmican-dev/pemmican/llm"
+)
+
+// Mode is how a model is asked.
+type Mode string
+
+// The modes.
+const (
+	// ModeAuto is ModeSame where the model is the agent's own and the request is at hand and fits, else ModeCross. The
+	// zero value means it too.
+	ModeAuto Mode = "auto"
+	// ModeSame sends the agent's own request with one instruction behind it: the provider's prompt cache pays for all
+	// that stands before it.
+	ModeSame Mode = "same"
+	// ModeCross sends an excerpt, with secrets taken out.
+	ModeCross Mode = "cross"
+)
+
+// Model is a summariser that asks a model for the narrative, and puts it before the ledger that [Mechanical] computes.
+//
+// The reply passes a gate before it counts: see [Refusal]. A refused reply is an error, as is a failed request, and it is
+// not asked for again; so the transcript stays as it was, unless a [Fallback] stands around the Model.
+//
+// It must not be copied after its first use, and is safe for concurrent use.
+type Model struct {
+	// Client reaches the provider of the summary model. It must be set.
+	Client *llm.Client
+	// Name is the summary model, as its provider calls it. Defaults to the agent's own.
+	Name string
+	// Mode is how it is asked. Defaults to ModeAuto.
+	Mode Mode
+	// Body is the agent's own request body, in the protocol of Client, which the transcript was decoded from: what
+	// ModeSame needs. Defaults to none.
+	Body []byte
+	// Provider is the name of the provider in the catalogue, which helps to find the model there. Defaults to none.
+	Provider string
+	// Window is the context window of the summary model in tokens. Defaults to what the catalogue knows, else 128,000.
+	Window int
+	// Catalogue knows windows and prices, and learns windows from errors. Defaults to one that all Models share.
+	Catalogue *llm.Catalogue
+	// Focus is what the person wants the summary to concentrate on.
+	Focus string
+	// Workflow is the command that the agent is working on, if any.
+	Workflow Workflow
+	// MaxWait bounds the whole attempt, retries included. Defaults to 2 minutes.
+	MaxWait time.Duration
+	// Guard, if there is one, decides whether the model is asked at all, and counts failures.
+	Guard *Guard
+	// Content returns what a file of Dir, the agent's working folder, holds today; false where it cannot be read. Files
+	// are attached again as it says. Defaults to what the agent has read.
+	Content func(path string) (text string, ok bool)
+	// Dir is the working folder. Content is asked of nothing outside it.
+	Dir string
+	// Progress, if it is set, is told how far the reply has come.
+	Progress func(llm.Progress)
+	// Log gets one line for each attempt, without a word of the conversation. Defaults to none.
+	Log *slog.Logger
+
+	noted sync.Once // that the conversation goes to another model
+}
+
+var _ pemmican.Summarizer = (*Model)(nil)
+
+const (
+	defaultMaxWait = 2 * time.Minute
+	defaultWindow  = 128_000 // tokens
+)
+
+// ErrUnresolved reports that it could not be made out what to ask, or whom, so nobody was.
+var ErrUnresolved = errors.New("no model can be asked")
+
+// Summarize asks the model and returns the assembled summary. The error is a *Refusal for a reply that did not pass the
+// gate, an *llm.Error for a request that failed, and ErrUnresolved, ErrGuardOpen or ErrInflated where nobody was asked.
+// What was asked is told with an error as well.
+func (m *Model) Summarize(ctx context.Context, r pemmican.SummaryRequest) (pemmican.SummaryText, error) {
+	if err := ctx.Err(); err != nil {
+		return pemmican.SummaryText{}, err
+	}
+	if r.Transcript == nil {
+		return pemmican.SummaryText{}, errNoTranscript
+	}
+	if r.Counter == nil {
+		r.Counter = estimator{}
+	}
+	log := m.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	a, err := m.resolve(r)
+	if err != nil {
+		log.WarnContext(ctx, "no summary by a model", "model", m.Name, "reason", err.Error())
+		return pemmican.SummaryText{}, err
+	}
+	segment := a.segment()
+	if err := m.Guard.allow(segment); err != nil {
+		log.WarnContext(ctx, "no summary by a model", "model", a.model, "reason", err.Error())
+		return pemmican.SummaryText{}, err
+	}
+	out, err := a.run(ctx)
+	m.Guard.done(segment, err)
+	if err != nil {
+		log.WarnContext(ctx, "the summary by a model failed", "model", a.model, "mode", out.Asked.Mode, "requests", out.Asked.Requests, "reason", err.Error())
+	} else {
+		log.InfoContext(ctx, "summary by a model", "model", a.model, "mode", out.Asked.Mode, "requests", out.Asked.Requests,
+			"input", out.Asked.Input, "cache_read", out.Asked.CacheRead, "output", out.Asked.Output)
+	}
+	return out, err
+}
+
+// attempt is one request for a summary, with all that is known about it before it is sent.
+type attempt struct {
+	*Model
+	r         pemmican.SummaryRequest
+	catalogue *llm.Catalogue
+	info      llm.Model // what the catalogue knows of the model, the zero value if nothing
+	mode      Mode
+	model     string
+	own       bool   // the model is the agent's own
+	window    int    // of the model, in tokens
+	body      []byte // the request of ModeSame
+	prompt    promptOptions
+	text      string // what was written for the model, apart from what it renders of the transcript
+
+	// silentShare is what the last reply that looked like a silent overflow reported as input, of what we took it for.
+	silentShare float64
+
+	asked  pemmican.Asking
+	cost   float64
+	priced bool // cost is known so far
+	notes  []string
+}
+
+var sharedCatalogue = sync.OnceValue(llm.DefaultCatalogue)
+
+// resolve finds out whom to ask, and how.
+func (m *Model) resolve(r pemmican.SummaryRequest) (*attempt, error) {
+	if m.Client == nil {
+		return nil, fmt.Errorf("%w: no client is set", ErrUnresolved)
+	}
+	a := &attempt{Model: m, r: r, catalogue: m.Catalogue, priced: true}
+	if a.catalogue == nil {
+		a.catalogue = sharedCatalogue()
+	}
+	own := r.Transcript.Model
+	if m.Body != nil {
+		own = m.Client.API.Model(m.Body)
+	}
+	if a.model = m.Name; a.model == "" {
+		a.model = own
+	}
+	if a.model == "" {
+		return nil, fmt.Errorf("%w: none is named, and the transcript does not tell the agent's own", ErrUnresolved)
+	}
+	if m.Client.BaseURL == "" && m.Client.Key.IsZero() {
+		return nil, fmt.Errorf("%w: there is no key for %s at %s; set %s or name a file", ErrUnresolved, a.model, m.Client.Endpoint(), m.Client.API.KeyVariable())
+	}
+	a.own = sameModel(a.model, own)
+	// What is no smaller than what it stands for is not worth a request.
+	replaced := a.count(r.Previous)
+	for _, i := range r.Dropped {
+		replaced += r.Counter.Count(&r.Transcript.Blocks[i])
+	}
+	a.r.Tokens = min(r.Tokens, replaced-1)
+	a.info, _ = a.catalogue.Find(m.Provider, a.model)
+	if a.window = m.Window; a.window <= 0 {
+		if a.window, _ = a.catalogue.Window(m.Client.Endpoint(), m.Provider, a.model); a.window <= 0 {
+			a.window = defaultWindow
+		}
+	}
+	a.prompt = promptOptions{
+		Language: language(r),
+		Focus:    redact(m.Focus),
+		KeptFrom: keptFrom(r),
+		Words:    wordsOf(wish(a.r.Tokens)),
+		Update:   r.Previous != "",
+		Workflow: m.Workflow,
+	}
+	return a, a.choose()
+}
+
+// sameModel reports whether two names are those of one model: equal, or but for the vendor that one of them begins with.
+func sameModel(a, b string) bool {
+	return a != "" && b != "" && (a == b || strings.HasSuffix(a, "/"+b) || strings.HasSuffix(b, "/"+a))
+}
+
+// keptFrom is how the part begins that stays behind what is dropped, "" if there is nothing to quote.
+func keptFrom(r pemmican.SummaryRequest) string {
+	if len(r.Dropped) == 0 {
+		return ""
+	}
+	for i := r.Dropped[len(r.Dropped)-1] + 1; i < len(r.Transcript.Blocks) && i < len(r.Kept); i++ {
+		b := &r.Transcript.Blocks[i]
+		if text := strings.TrimSpace(b.Text); r.Kept[i] && b.Kind == pemmican.Text && text != "" {
+			// What is quoted is short, and a secret that reaches over its end must not stand there by half.
+			return redact(text[:textcut.Before(text, quoteMargin)])
+		}
+	}
+	return ""
+}
+
+// quoteMargin is how much of a text is looked through for secrets where only its beginning is quoted, in bytes.
+const quoteMargin = 4096
+
+// A narrative has a share of the room in percent, the ledger the rest, and no more than a reader wants to read.
+const (
+	narrativeShare = 40
+	maxNarrative   = 4_000 // tokens
+	leastNarrative = 100   // tokens
+)
+
+// wish is how long the narrative is wished to be in a room, in tokens.
+func wish(room int) int { return max(min(room*narrativeShare/100, maxNarrative), leastNarrative) }
+
+// wordsOf is how many words about that many tokens are.
+func wordsOf(tokens int) int { return tokens * 3 / 5 }
+
+// Bounds of the output that is asked for, in tokens. A model takes a wish for a length as a wish; and whatever it
+// reasons counts as output.
+const (
+	leastOutput    = 2_048
+	reasoningSpare = 8_192
+)
+
+// output is the output limit for a request of our own. It leaves most of the window to the excerpt.
+func (a *attempt) output() int {
+	n := max(3*wish(a.r.Tokens), leastOutput)
+	if a.info.Reasons || a.info.ID == "" {
+		n += reasoningSpare
+	}
+	if a.info.MaxOutput > 0 {
+		n = min(n, a.info.MaxOutput)
+	}
+	return max(1, min(n, a.window/4))
+}
+
+// choose decides between the modes. The request of ModeSame is made here, once.
+func (a *attempt) choose() error {
+	switch a.Mode {
+	case ModeCross:
+		a.mode = ModeCross
+		return nil
+	case ModeAuto, ModeSame, "":
+	default:
+		return fmt.Errorf("%w: there is no mode %q; use auto, same or cross", ErrUnresolved, a.Mode)
+	}
+	err := a.extend()
+	switch {
+	case err == nil && (a.Mode == ModeSame || a.requestTokens()+a.output() <= a.window):
+		a.mode = ModeSame
+	case a.Mode == ModeSame:
+		return fmt.Errorf("%w in the same-model mode: %w", ErrUnresolved, err)
+	default:
+		a.mode, a.body = ModeCross, nil
+	}
+	return nil
+}
+
+// extend makes the request of ModeSame: the agent's own with the instruction behind it.
+func (a *attempt) extend() (err error) {
+	switch {
+	case a.Body == nil:
+		return errors.New("it needs the agent's own request with its system text and tools, which a session file does not hold")
+	case !a.own:
+		return fmt.Errorf("the agent's own model is %s, and %s was named", a.Client.API.Model(a.Body), a.model)
+	}
+	a.text = instruction(a.prompt)
+	a.body, err = a.Client.API.Extend(a.Body, a.text)
+	return err
+}
+
+// requestTokens is about how many tokens the agent's own request has, with the instruction.
+func (a *attempt) requestTokens() int {
+	t := a.r.Transcript
+	n := a.count(t.Tools) + a.count(a.text)
+	for i := range t.Blocks {
+		n += a.r.Counter.Count(&t.Blocks[i])
+	}
+	return n
+}
+
+func (a *attempt) count(text string) int {
+	if text == "" {
+		return 0
+	}
+	return a.r.Counter.Count(&pemmican.Block{Text: text})
+}
+
+// segment names what is asked of whom, so that asking the same again can be told.
+func (a *attempt) segment() string {
+	h := sha256.New()
+	write := func(parts ...string) {
+		for _, s := range parts {
+			_, _ = fmt.Fprintf(h, "%d:%s", len(s), s)
+		}
+	}
+	write(string(a.mode), a.model, string(a.Client.API), a.Client.Endpoint(), a.Focus, a.Workflow.String(), a.r.Previous)
+	for _, i := range a.r.Dropped {
+		b := &a.r.Transcript.Blocks[i]
+		write(b.Tool, b.Args, b.Text)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// redactor is what takes secrets out of texts, with a cache that all Models share.
+var redactor secrets.Redactor
+
+func redact(text string) string {
+	text, _ = redactor.Redact(text)
+	return text
+}
+
+// withoutSplitSecrets is the request with secrets taken out that are split over neighbouring parts of one message. What
+// stands in one part is found when that is rendered.
+func withoutSplitSecrets(r pemmican.SummaryRequest) pemmican.SummaryRequest {
+	t := r.Transcript
+	var own *pemmican.Transcript
+	for _, m := range t.Messages {
+		for i := m.First; i < m.End; {
+			end := i + 1
+			for end < m.End && t.Blocks[end].Kind == t.Blocks[i].Kind && t.Blocks[end].CallID == t.Blocks[i].CallID {
+				end++
+			}
+			if kind := t.Blocks[i].Kind; end-i > 1 && (kind == pemmican.Text || kind == pemmican.ToolResult) {
+				parts := make([]string, 0, end-i)
+				for _, b := range t.Blocks[i:end] {
+					parts = append(parts, b.Text)
+				}
+				parts, found := redactor.RedactParts(parts)
+				if found > 0 && own == nil {
+					own = &pemmican.Transcript{}
+					*own = *t
+					own.Blocks = slices.Clone(t.Blocks)
+				}
+				for k := range parts {
+					if found > 0 {
+						own.Blocks[i+k].Text = parts[k]
+					}
+				}
+			}
+			i = end
+		}
+	}
+	if own != nil {
+		r.Transcript = own
+	}
+	return r
+}
+
+// run asks, lets the reply through the gate or not, and assembles the summary. It tells what was asked in any case.
+func (a *attempt) run(parent context.Context) (pemmican.SummaryText, error) {
+	wait := a.MaxWait
+	if wait <= 0 {
+		wait = defaultMaxWait
+	}
+	ctx, cancel := context.WithTimeout(parent, wait)
+	defer cancel()
+	body, err := a.write(ctx)
+	out := pemmican.SummaryText{Body: body, Kind: a.model, Notes: a.notes}
+	a.asked.Model, a.asked.Mode = a.model, string(a.mode)
+	if a.priced && a.asked.Input > 0 {
+		a.asked.Dollars = &a.cost
+	}
+	out.Asked = &a.asked
+	if cause := parent.Err(); err != nil && cause != nil {
+		err = cause
+	}
+	return out, err
+}
+
+// write returns the body of the summary.
+func (a *attempt) write(ctx context.Context) (string, error) {
+	reply, err := a.ask(ctx)
+	if err != nil {
+		return "", err
+	}
+	got, err := accept(reply, gateSource{Request: &a.r, Prompt: a.text})
+	if err != nil {
+		return "", err
+	}
+	narrative := redact(got.Narrative)
+	if len(got.Flagged) > 0 {
+		names := cutEnd(strings.Join(got.Flagged, ", "), maxFlagged)
+		narrative += "\n\n(Not found in the conversation, so be careful with it: " + redact(names) + ")"
+		note := "the summary names what the conversation does not have: " + names
+		if got.Cut > 0 {
+			note += fmt.Sprintf("; %d lines that name nothing else were cut", got.Cut)
+		}
+		a.notes = append(a.notes, note)
+	}
+	return a.assemble(ctx, narrative)
+}
+
+// maxFlagged is how much is told of the names that were made up, in runes.
+const maxFlagged = 300
+
+// ask sends the request of the mode. In ModeAuto a request of the agent's own that turns out to be too large is followed
+// by an excerpt.
+func (a *attempt) ask(ctx context.Context) (*llm.Reply, error) {
+	if a.mode == ModeSame {
+		reply, err := a.askSame(ctx)
+		if err == nil || a.Mode == ModeSame || !tooLarge(err) {
+			return reply, err
+		}
+		a.mode, a.body = ModeCross, nil
+	}
+	return a.askCross(ctx)
+}
+
+// tooLarge reports whether a smaller request would help.
+func tooLarge(err error) bool {
+	switch llm.KindOf(err) {
+	case llm.Overflow, llm.TooManyBytes, llm.Silent:
+		return true
+	}
+	return false
+}
+
+// spare is how many tokens of a window stay free for what an estimate misses, when an output limit is fitted to it.
+const spare = 256
+
+func (a *attempt) askSame(ctx context.Context) (*llm.Reply, error) {
+	reply, err := a.send(ctx, a.body, a.requestTokens())
+	// The agent's own output limit may not fit behind its own input any more.
+	if n, ok := a.lowered(err); ok {
+		body, limitErr := a.Client.API.WithOutputLimit(a.body, n)
+		if limitErr != nil {
+			return nil, err
+		}
+		return a.send(ctx, body, a.requestTokens())
+	}
+	return reply, err
+}
+
+// lowered is the output limit that would fit, if an error says that the one that was asked for did not.
+func (a *attempt) lowered(err error) (int, bool) {
+	e, ok := errors.AsType[*llm.Error](err)
+	if !ok || e.Kind != llm.OutputLimit {
+		return 0, false
+	}
+	n := leastOutput
+	switch {
+	case e.Limit > 0 && e.Input > 0:
+		n = e.Limit - e.Input - spare
+	case e.Limit > 0 && e.Limit < a.output(): // the limit is one of output
+		n = e.Limit
+	}
+	return n, n >= leastNarrative
+}
+
+const (
+	// maxShrinks is how often a smaller excerpt is sent after one that did not fit.
+	maxShrinks = 3
+	// windowShare is the share of a window that an excerpt is fitted into, in percent: its tokens are estimated, and some
+	// vendors count a third more.
+	windowShare = 85
+)
+
+func (a *attempt) askCross(ctx context.Context) (*llm.Reply, error) {
+	if !a.own {
+		a.noted.Do(func() {
+			a.notes = append(a.notes, fmt.Sprintf("an excerpt of the conversation, with secrets taken out, went to %s at %s, which is not the agent's own model",
+				a.model, a.Client.Endpoint()))
+		})
+	}
+	prompt := llm.Prompt{Model: a.model, System: crossSystem(a.prompt), MaxTokens: a.output()}
+	a.text = prompt.System + "\n\n" + crossUser("", a.prompt)
+	e, err := newExcerpt(withoutSplitSecrets(a.r), excerptOptions{Redact: redact, Workflow: a.Workflow})
+	if err != nil {
+		return nil, err
+	}
+	room := (a.window-prompt.MaxTokens)*windowShare/100 - a.count(a.text)
+	text, err := e.fit(max(room, 1))
+	for shrinks := 0; err == nil; shrinks++ {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		prompt.User = crossUser(text.Text, a.prompt)
+		reply, sendErr := a.send(ctx, a.Client.API.Body(prompt), text.Tokens+a.count(a.text))
+		told, ok := errors.AsType[*llm.Error](sendErr)
+		if !ok || !tooLarge(told) && told.Kind != llm.OutputLimit || shrinks == maxShrinks {
+			return reply, sendErr
+		}
+		prompt.MaxTokens, room = shrunk(told, prompt.MaxTokens, text.Tokens)
+		text, err = e.fit(max(room, 1))
+	}
+	return nil, err
+}
+
+// shrunk is the output limit and the room for an excerpt that a request should have after one with these was too large.
+// One of them is smaller than before.
+func shrunk(e *llm.Error, output, tokens int) (newOutput, newTokens int) {
+	if input := max(e.Input, e.Requested); e.Limit > 0 && input > 0 && (e.Input > 0 || e.Kind != llm.OutputLimit) {
+		// The provider tells how it counts, so the excerpt is fitted in proportion.
+		newOutput = max(1, min(output, e.Limit/4))
+		if e.Input > 0 {
+			input = e.Input
+		}
+		newTokens = int(float64(tokens) * float64(e.Limit-newOutput) / float64(input) * 0.95)
+		if e.Kind != llm.OutputLimit || newOutput == output {
+			newTokens = min(newTokens, tokens*9/10)
+		}
+		return newOutput, min(newTokens, tokens)
+	}
+	if e.Kind == llm.OutputLimit {
+		if newOutput = output / 2; e.Limit > 0 {
+			newOutput = min(newOutput, e.Limit)
+		}
+		return max(1, newOutput), tokens
+	}
+	return output, tokens / 2
+}
+
+// sameShare is how much two shares may differ and still be about the same.
+const sameShare = 1.25
+
+// send sends a request of about that many tokens, and counts what it took.
+func (a *attempt) send(ctx context.Context, body []byte, tokens int) (*llm.Reply, error) {
+	reply, err := a.Client.Send(ctx, body, a.Progress)
+	if told, ok := errors.AsType[*llm.Error](err); ok {
+		a.asked.Requests += told.Requests
+		if told.Kind == llm.Overflow || told.Kind == llm.OutputLimit && told.Input > 0 { // else its limit is one of output
+			a.catalogue.Learn(a.Client.Endpoint(), a.model, told.Limit)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.asked.Requests += reply.Requests
+	u := reply.Usage
+	a.asked.Input += u.Input
+	a.asked.CacheRead += u.CacheRead
+	a.asked.CacheWrite += u.CacheWrite
+	a.asked.Output += u.Output
+	a.priced = a.priced && u.Reported && a.info.Price != llm.Price{}
+	a.cost += a.info.Price.Cost(u)
+	hidden := llm.ClassifyReply(reply, tokens, a.window)
+	if hidden == nil || hidden.Kind == llm.Silent && a.misreports(u.Input, tokens) {
+		return reply, nil
+	}
+	return nil, hidden
+}
+
+// misreports reports whether a provider just counts otherwise than we do: the count of a smaller request is smaller in
+// proportion. One that cuts the input to its window counts the same again.
+func (a *attempt) misreports(input, tokens int) bool {
+	share := float64(input) / float64(max(1, tokens))
+	before := a.silentShare
+	a.silentShare = share
+	return before > 0 && share < before*sameShare && before < share*sameShare
+}
