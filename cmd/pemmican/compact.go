@@ -48,7 +48,8 @@ pemmican compact - --window 128k < request.json > smaller.json`,
 				}
 			}
 			progress.Step("compacting")
-			options, err := settings.Options(in)
+			settings.Summarizer.Dry = dryRun
+			options, err := settings.Options(in, progress)
 			if err != nil {
 				return err
 			}
@@ -60,6 +61,9 @@ pemmican compact - --window 128k < request.json > smaller.json`,
 			result := cli.NewCompaction(doc.Format(), report)
 			result.Wish = settings.Wish(options)
 			result.Warnings = append(result.Warnings, settings.Unmatched(doc.Transcript())...)
+			if err := settings.Keep(ctx); err != nil {
+				result.Warnings = append(result.Warnings, "what was learned of the model is not kept: "+cli.Message(err))
+			}
 			if !dryRun {
 				progress.Step("writing")
 				err = output.Deliver(ctx, stdout, in, result, plan)
@@ -89,7 +93,15 @@ pemmican compact - --window 128k < request.json > smaller.json`,
 	flags.Var(&settings.KeepRecent, "keep-recent", "what to keep as it is at the end, if the target has room for it")
 	flags.StringVar(&settings.Preset, "preset", "", "keep what another system would: "+cli.PresetNames())
 	flags.StringVar(&format, "format", "", "the format of FILE, if its content does not tell: "+cli.FormatNames())
-	flags.StringVar(&settings.Summarizer, "summarizer", "mechanical", "who writes the summary: mechanical or none")
+	flags.StringVar(&settings.Summarizer.Name, "summarizer", "mechanical", "who writes the summary: mechanical, none, or a model as PROVIDER/MODEL; "+
+		"PROVIDER is anthropic, openai or openai-responses, and without MODEL it is the agent's own")
+	flags.StringVar(&settings.Summarizer.Mode, "mode", "", "what a model gets: same (the agent's own request and an instruction), "+
+		"cross (an excerpt without secrets) or auto")
+	flags.StringVar(&settings.Summarizer.BaseURL, "base-url", "", "where the provider's API is, as its SDK takes it; for openai with /v1")
+	flags.StringVar(&settings.Summarizer.KeyFile, "key-file", "", "the file with the key (default ANTHROPIC_API_KEY or OPENAI_API_KEY of the environment)")
+	flags.StringVar(&settings.Summarizer.Focus, "focus", "", "what a model's summary is to concentrate on")
+	flags.DurationVar(&settings.Summarizer.MaxWait, "max-wait", cli.DefaultMaxWait, "how long a model may take, retries included")
+	flags.BoolVar(&settings.Summarizer.Fallback, "fallback", false, "write the mechanical summary where the model's did not come or was refused")
 	flags.StringArrayVar(&settings.Pins, "pin", nil, "keep what contains this text; may be repeated")
 	flags.StringVar(&settings.ToolsFile, "tools", "", "the roles of your own tools, from a JSON file")
 	flags.BoolVar(&dryRun, "dry-run", false, "only report what would be done")

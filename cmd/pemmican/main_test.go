@@ -13,12 +13,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/pemmican-dev/pemmican/internal/modeltest"
 )
 
 func TestMain(m *testing.M) {
@@ -46,7 +49,9 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "cache"))
 			env.Setenv("EXAMPLE", example)
-			for _, name := range []string{"CLAUDE_CONFIG_DIR", "PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR"} {
+			for _, name := range []string{
+				"CLAUDE_CONFIG_DIR", "PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "XDG_CONFIG_HOME",
+			} {
 				env.Setenv(name, "")
 			}
 			if err := os.MkdirAll(filepath.Join(env.WorkDir, "home"), 0o700); err != nil {
@@ -81,9 +86,11 @@ func TestScripts(t *testing.T) {
 			"keys":      checkKeys,
 			"mkfifo":    mkfifo,
 			"mode":      mode,
+			"model":     model,
 			"nothing":   nothing,
 			"oneline":   oneLine,
 			"prefix":    prefix,
+			"requests":  requests,
 			"status":    status,
 		},
 	})
@@ -111,6 +118,45 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit status %d, want %d", got, want)
 	}
+}
+
+// model starts a scripted model that gives the replies of a file, one JSON object on a line, and puts its address into
+// MODEL. The one before is forgotten.
+func model(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 1, "model file")
+	var replies []modeltest.Reply
+	d := json.NewDecoder(strings.NewReader(ts.ReadFile(args[0])))
+	for {
+		var r modeltest.Reply
+		err := d.Decode(&r)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		ts.Check(err)
+		replies = append(replies, r)
+	}
+	server, err := modeltest.New(replies...)
+	ts.Check(err)
+	ts.Defer(server.Close)
+	ts.Setenv("MODEL", server.URL())
+	models.Store(server.URL(), server)
+}
+
+// models are the scripted models by their address.
+var models sync.Map
+
+// requests writes what the model was sent into a file: method, key, and body of each request.
+func requests(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 1, "requests file")
+	server, ok := models.Load(ts.Getenv("MODEL"))
+	if !ok {
+		ts.Fatalf("there is no model")
+	}
+	var out bytes.Buffer
+	for _, r := range server.(*modeltest.Server).Requests() {
+		fmt.Fprintf(&out, "%s key=%s%s\n%s\n", r.Path, r.Header.Get("X-Api-Key"), r.Header.Get("Authorization"), r.Body)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), out.Bytes(), 0o600))
 }
 
 // age makes a file old.

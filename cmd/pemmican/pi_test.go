@@ -29,6 +29,7 @@ func TestRealPi(t *testing.T) {
 			t.Run("look", w.on(look))
 			t.Run("compact and go on, twice", w.on(compactTwice))
 			t.Run("undo", w.on(undo))
+			t.Run("by a model", w.on(byModel))
 			if version == pitest.Latest { // the older one knows neither stubs nor anchors
 				t.Run("anchored", w.on(anchored))
 				t.Run("shortened", w.on(shortened))
@@ -149,6 +150,52 @@ func undo(w *work) {
 	if messages[0].Text != task || strings.Contains(fmt.Sprint(messages), "<summary>") {
 		w.t.Errorf("the old conversation begins with %v", messages[0])
 	}
+}
+
+// byModel: pi goes on from a session that a model has summed up, by each of the protocols; and a bad reply leaves the
+// session as it was, or falls back where that was asked for.
+func byModel(w *work) {
+	const narrative = "## Goal\nRaise the timeout in importer.ini to 30 (PEM-4711); legacy.ini stays as it is.\n\n" +
+		"## Progress\nsh check.sh passes. NOTES.md names batch 0004, batch 0013 and 16 more.\n\n## Next Steps\nThe log was being read part by part."
+	before := w.read()
+	anHourAgo := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(w.file, anHourAgo, anHourAgo); err != nil {
+		w.t.Fatal(err)
+	}
+	by := func(api modeltest.API) []string {
+		return []string{"--target", "30%", "--summarizer", string(api) + "/scripted-model", "--base-url", w.server.BaseURL(api)}
+	}
+	for _, api := range []modeltest.API{modeltest.Anthropic, modeltest.Responses, modeltest.Chat} {
+		w.server.Reset()
+		w.server.Script(modeltest.Reply{Text: "Let me check the working tree first.", Calls: []modeltest.Call{bash("git status")}})
+		args := append([]string{"compact", "pi:latest", "--append"}, by(api)...)
+		if _, stderr := w.pemmican(1, args...); !strings.Contains(stderr, "the model called a tool instead of writing a summary") || !bytes.Equal(w.read(), before) {
+			w.t.Fatalf("a bad reply by %s: %s", api, stderr)
+		}
+		w.server.Script(modeltest.Reply{Text: narrative})
+		w.compact("summarised", by(api)...)
+		if n := len(w.server.Requests()); n != 2 {
+			w.t.Errorf("%d requests by %s, want 2", n, api)
+		}
+		if api != modeltest.Chat {
+			w.pemmican(0, "undo", "pi:latest")
+		}
+	}
+	messages := w.goOn("Go on", []string{"--continue"}, modeltest.Reply{Calls: []modeltest.Call{bash("tail -n 5 importer.log"), read("NOTES.md")}}, modeltest.Reply{Text: "Done with the log."})
+	w.oneSummary(messages)
+	text := ""
+	for _, m := range messages {
+		text += m.Text + "\n"
+	}
+	for _, want := range []string{"Automatic checkpoint: ", narrative, "<modified-files>\n"} {
+		if strings.Count(text, want) != 1 {
+			w.t.Errorf("%q is not in what pi sends", want)
+		}
+	}
+	w.sound()
+	w.server.Script(modeltest.Reply{Text: "half", Stop: "length"})
+	w.compact("fell-back", append(by(modeltest.Chat), "--fallback", "--target", "60%")...)
+	w.oneSummary(w.goOn("And now?", []string{"--continue"}))
 }
 
 // anchored: older steps stay between what is left out, and results in them are made short in their places.

@@ -73,6 +73,9 @@ func (c *Compaction) Lines(width int) []string {
 		out = append(out, "", stages.String())
 	}
 	out = append(out, "", "  "+c.verdict())
+	if c.Asked != nil {
+		out = append(out, "  "+c.asked())
+	}
 	if !c.Exact {
 		out = append(out, faint.Render("  "+c.counted()))
 	}
@@ -98,6 +101,19 @@ func (c *Compaction) verdict() string {
 		parts = append(parts, fmt.Sprintf("a %s summary of %s tokens stands for them", Clean(s.Kind), Count(s.Tokens)))
 	}
 	return what + ": " + strings.Join(parts, "; ")
+}
+
+// asked says what was asked of a model.
+func (c *Compaction) asked() string {
+	a := c.Asked
+	s := fmt.Sprintf("asked %s (%s model), %s", Clean(a.Model), a.Mode, Plural(a.Requests, "request"))
+	if a.Input > 0 || a.Output > 0 {
+		s += fmt.Sprintf(": %s tokens in, %s of them from the cache, %s out", Count(a.Input), Percent(a.CacheRead, a.Input), Count(a.Output))
+	}
+	if a.Dollars != nil {
+		s += fmt.Sprintf("; $%.4f", *a.Dollars)
+	}
+	return s
 }
 
 // counted says how far the numbers can be trusted.
@@ -140,7 +156,7 @@ type Inspection struct {
 // Inspect weighs the decoded input, and finds out what a compaction would do: the default one, or where that does nothing
 // one to half of the transcript.
 func Inspect(ctx context.Context, in *Input, s Settings) (*Inspection, error) {
-	o, err := s.Options(in)
+	o, err := s.Options(in, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func TestWeightsAddUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := new(Settings).Options(in)
+		o, err := new(Settings).Options(in, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,7 +244,7 @@ func TestTargetInPercent(t *testing.T) {
 		if err := s.Target.Set("40%"); err != nil {
 			t.Fatal(err)
 		}
-		o, err := s.Options(in)
+		o, err := s.Options(in, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

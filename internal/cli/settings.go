@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -15,7 +16,6 @@ import (
 	"github.com/pemmican-dev/pemmican/format/detect"
 	"github.com/pemmican-dev/pemmican/format/openaichat"
 	"github.com/pemmican-dev/pemmican/preset"
-	"github.com/pemmican-dev/pemmican/summary"
 	"github.com/pemmican-dev/pemmican/token"
 )
 
@@ -26,12 +26,14 @@ type Settings struct {
 	KeepRecent Tokens
 	// Preset is the name of a policy, "" for the default one.
 	Preset string
-	// Summarizer is mechanical, or none; "" is mechanical.
-	Summarizer string
+	// Summarizer writes the summary.
+	Summarizer Summarizer
 	// Pins are texts; what contains one stays as it is.
 	Pins []string
 	// ToolsFile is the path of a JSON file with the roles of tools that Pemmican does not know.
 	ToolsFile string
+
+	keep func(context.Context) error // writes down what was learned of models
 }
 
 // DefaultWindow is the window that is assumed where none is given, in tokens.
@@ -40,8 +42,9 @@ const DefaultWindow = 200_000
 // CompactedSuffix is what stands before the extension of a file that compact has made.
 const CompactedSuffix = ".compacted"
 
-// Options are the options of a compaction of the decoded input, but for Original, which depends on the output.
-func (s *Settings) Options(in *Input) (pemmican.Options, error) {
+// Options are the options of a compaction of the decoded input, but for Original, which depends on the output. Progress is
+// told of a model that writes.
+func (s *Settings) Options(in *Input, progress *Progress) (pemmican.Options, error) {
 	t := in.doc.Transcript()
 	o := pemmican.Options{Window: DefaultWindow, Tools: agents.Tools(), Pins: s.Pins}
 	if s.Window.N > 0 {
@@ -60,12 +63,9 @@ func (s *Settings) Options(in *Input) (pemmican.Options, error) {
 			return o, Unusable("", "give the words that what you want to keep contains", "--pin has no text")
 		}
 	}
-	switch orDefault(s.Summarizer, "mechanical") {
-	case "mechanical":
-		o.Summarizer = summary.Mechanical{}
-	case "none":
-	default:
-		return o, Unusable("", "use mechanical or none", "there is no summarizer %q", s.Summarizer)
+	var err error
+	if o.Summarizer, s.keep, err = s.Summarizer.open(in, progress); err != nil {
+		return o, err
 	}
 	if s.ToolsFile != "" {
 		own, err := readTools(s.ToolsFile)
@@ -84,6 +84,14 @@ func (s *Settings) Options(in *Input) (pemmican.Options, error) {
 		return o, Unusable("", "give --target, or a window of more", "half of a window of %s is no target", Plural(o.Window, "token"))
 	}
 	return o, nil
+}
+
+// Keep writes down, for the next time, what was learned of models since Options.
+func (s *Settings) Keep(ctx context.Context) error {
+	if s.keep == nil {
+		return nil
+	}
+	return s.keep(ctx)
 }
 
 // target is the target in tokens, 0 for the default one. A percentage is of the transcript: what stands beside it in the

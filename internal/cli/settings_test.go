@@ -39,7 +39,7 @@ func compacted(t *testing.T, data []byte, target string) ([]byte, *pemmican.Repo
 	if err := s.Target.Set(target); err != nil {
 		t.Fatal(err)
 	}
-	o, err := s.Options(in)
+	o, err := s.Options(in, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
