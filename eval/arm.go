@@ -32,6 +32,8 @@ type answer struct {
 	// plan is the plan behind the context and options the ones that it was made with, of arms that make one.
 	plan    *pemmican.Plan
 	options pemmican.Options
+	// extra is how many tokens over the budget the arm may take, for what is not charged to it.
+	extra int
 }
 
 // arm is a way to make a history smaller.
@@ -58,8 +60,18 @@ func arms() []arm {
 		policy, _ := preset.ByName(name)
 		list = append(list, arm{name, !policy.BestEffort, engine(policy)})
 	}
-	return list
+	return append(list,
+		arm{GoodNarrative, true, modelled(narrate)},
+		arm{BadReply, true, modelled(chat)},
+	)
 }
+
+// The arms of the default engine with a model before it, which is scripted: one that sums up, uncharged, and one that
+// answers the conversation, so that its reply is refused.
+const (
+	GoodNarrative = "default + narrative"
+	BadReply      = "default + bad reply"
+)
 
 // Arms are the names of the arms.
 func Arms() []string {

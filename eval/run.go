@@ -222,7 +222,7 @@ func runArm(ctx context.Context, a *arm, t task, e *exam, want map[string]artifa
 		return c
 	}
 	_, c.tokens = sizes(first.context, t.counter)
-	if c.tokens > t.budget && a.name != "full" {
+	if c.tokens -= first.extra; c.tokens > t.budget && a.name != "full" {
 		c.status = overBudget
 	}
 	c.recall = e.recall(first.context)

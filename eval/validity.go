@@ -32,7 +32,7 @@ func validity(a *arm, t task, first, second answer) []string {
 	switch {
 	case tokens > t.total:
 		fail("the context has %d tokens, and the history %d", tokens, t.total)
-	case a.strict && tokens > t.budget:
+	case a.strict && tokens > t.budget+first.extra:
 		fail("the context has %d tokens, and the budget is %d", tokens, t.budget)
 	}
 	had, has := loose(t.history), loose(first.context)
