@@ -36,7 +36,24 @@ func TestCorpus(t *testing.T) {
 	for _, f := range r.Failures {
 		t.Errorf("%s: %s", f.Arm, f.What)
 	}
+	defaults := map[float64]Row{}
 	for _, row := range r.Rows {
+		if row.Arm == "default" {
+			defaults[row.Budget] = row
+		}
+	}
+	for _, row := range r.Rows {
+		ledger := defaults[row.Budget]
+		switch row.Arm {
+		case GoodNarrative: // with a narrative beside it the ledger is never worth less
+			if row.Bag.Mean < ledger.Bag.Mean || row.Rel.Mean < ledger.Rel.Mean {
+				t.Errorf("%4.0f %%: a narrative makes bag %.3f of %.3f, and rel %.3f of %.3f", 100*row.Budget, row.Bag.Mean, ledger.Bag.Mean, row.Rel.Mean, ledger.Rel.Mean)
+			}
+		case BadReply: // a refused reply costs nothing
+			if row.Bag.Mean < ledger.Bag.Mean || row.Needs != ledger.Needs {
+				t.Errorf("%4.0f %%: a bad reply makes bag %.3f of %.3f", 100*row.Budget, row.Bag.Mean, ledger.Bag.Mean)
+			}
+		}
 		artifacts := 1.0
 		if row.Artifacts != nil {
 			artifacts = *row.Artifacts

@@ -180,10 +180,10 @@ func inside(dir string, content func(path string) (string, bool)) func(string) (
 
 const (
 	// attachedShare is the share of the room that files attached again may take, in percent.
-	attachedShare = 20
+	attachedShare = 10
 	// attachedFrom is the least room, in tokens, in which files are attached again: in less, what they would take from the
 	// ledger is worth more.
-	attachedFrom = 6_000
+	attachedFrom = 12_000
 )
 
 // assemble puts the parts of a summary together, in at most the room of the request: preamble, narrative, ledger, lists

@@ -70,18 +70,18 @@ func (m Mechanical) Summarize(ctx context.Context, r pemmican.SummaryRequest) (p
 			return out, nil
 		}
 	}
-	share := listShare
+	room := r.Tokens * listShare / 100
 	if m.bare {
-		share = bareListShare
+		room = max(r.Tokens*bareListShare/100, min(r.Tokens*bareListMost/100, bareLists))
 	}
-	lists := m.lists(f, r.Tokens*share/100)
+	lists := m.lists(f, room)
 	reserved := 0
 	if lists != "" {
 		reserved = f.count(lists)
 	}
 	// The parts are counted one by one, which is a little more than they count together, or with an odd counter
 	// less. So the body is counted as well, and the room corrected by the difference.
-	room := r.Tokens - reserved
+	room = r.Tokens - reserved
 	for range maxFits {
 		if err := ctx.Err(); err != nil {
 			return pemmican.SummaryText{}, err
@@ -116,7 +116,10 @@ const (
 	// listShare is the share of the room, in percent, that the lists of files may take.
 	listShare = 30
 	// bareListShare is that share where lists are not asked for but come along: what they tell stands in the ledger too.
-	bareListShare = 5
+	// Small rooms may give more, up to bareListMost or bareLists, else there would be none.
+	bareListShare = 2
+	bareListMost  = 5
+	bareLists     = 50 // tokens
 )
 
 // lists returns the lists of files in at most room tokens: of all files, or of those that were worked on last.
