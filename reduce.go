@@ -328,7 +328,7 @@ func isHex(word string) bool {
 // cutLoops cuts text that ends in a loop to the loop's first round.
 func (c *compaction) cutLoops(reaches []reach) {
 	c.eligible(reaches, older, func(i int, b *Block) {
-		if b.Kind != Text && b.Kind != ToolResult || c.units[c.unitOf[i]].person || !mayLoop(b.Text) {
+		if b.Kind != Text && b.Kind != ToolResult || c.units[c.unitOf[i]].person || !repetition.May(b.Text) {
 			return
 		}
 		hit, ok := (repetition.Detector{}).Detect(b.Text)
@@ -352,30 +352,6 @@ func firstWords(s string) string {
 		return s[:i]
 	}
 	return s
-}
-
-// mayLoop rules most texts out before the detector looks at them: a loop takes at least the last 128 bytes, and each word
-// of it occurs once in every round.
-func mayLoop(text string) bool {
-	const rounds, least, window = 8, 128, 32 << 10
-	if len(text) < least {
-		return false
-	}
-	word, start := "", len(text)-least
-	for i := start; i <= len(text); i++ {
-		if i < len(text) && ' ' < text[i] && text[i] < 0x80 {
-			continue
-		}
-		if start > len(text)-least && i-start > len(word) { // the first word may be cut
-			word = text[start:i]
-		}
-		start = i + 1
-	}
-	if word == "" {
-		return true // it cannot be told
-	}
-	// Where the text stops inside a round, the last occurrence may be missing.
-	return strings.Count(text[max(0, len(text)-window):], word) >= rounds-1
 }
 
 func (c *compaction) cutResults(reaches []reach) {

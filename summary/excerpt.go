@@ -470,7 +470,7 @@ func (e *excerpt) lastLine(p *passage) string {
 // loop reports where the loop begins that a text ends with, and how many rounds it has; none is (0, 0). It is asked for
 // the whole of a text, since a part of it may not have enough rounds.
 func loop(text string) (start, rounds int) {
-	if !mayLoop(text) {
+	if !repetition.May(text) {
 		return 0, 0
 	}
 	hit, ok := (repetition.Detector{}).Detect(text)
@@ -496,22 +496,6 @@ func loop(text string) (start, rounds int) {
 		}
 	}
 	return start, max(hit.Repeats, matched/len(unit))
-}
-
-// mayLoop rules most texts out before the detector looks at them. A loop takes at least the last loopBytes, and a word
-// of it comes again in every round, except for the last one where the text stops inside it.
-func mayLoop(text string) bool {
-	const rounds, loopBytes, window = 8, 16 * 8, 32 << 10
-	if len(text) < loopBytes {
-		return false
-	}
-	word := ""
-	for i, field := range strings.FieldsFunc(text[len(text)-loopBytes:], func(r rune) bool { return r <= ' ' || r >= utf8.RuneSelf }) {
-		if i > 0 && len(field) > len(word) { // the first may be cut
-			word = field
-		}
-	}
-	return word == "" || strings.Count(text[max(0, len(text)-window):], word) >= rounds-1
 }
 
 // How far a scan for secrets goes beyond what is shown, in bytes.

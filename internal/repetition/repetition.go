@@ -7,6 +7,7 @@ package repetition
 
 import (
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -145,4 +146,29 @@ func orDefault(n, otherwise int) int {
 		return otherwise
 	}
 	return n
+}
+
+// May rules most texts out before a [Detector] with its defaults looks at them, in a small part of the time: a loop takes
+// at least the last 128 bytes, and each word of it occurs once in every round. A loop in which invisible characters tear
+// the same word in some rounds only is ruled out too.
+func May(text string) bool {
+	const rounds, least, window = 8, 128, 32 << 10
+	if len(text) < least {
+		return false
+	}
+	word, start := "", len(text)-least
+	for i := start; i <= len(text); i++ {
+		if i < len(text) && ' ' < text[i] && text[i] < 0x80 {
+			continue
+		}
+		if start > len(text)-least && i-start > len(word) { // the first word may be cut
+			word = text[start:i]
+		}
+		start = i + 1
+	}
+	if word == "" {
+		return true // it cannot be told
+	}
+	// Where the text stops inside a round, the last occurrence may be missing.
+	return strings.Count(text[max(0, len(text)-window):], word) >= rounds-1
 }
