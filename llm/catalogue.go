@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"net/url"
 	"strings"
 	"sync"
 )
@@ -72,8 +73,11 @@ func (c *Catalogue) Find(provider, model string) (Model, bool) {
 	return m, ok
 }
 
-// resolve is Find, and reports whether the window is the user's.
-func (c *Catalogue) resolve(provider, model string) (m Model, ok, own bool) {
+// said is what of a model is the user's own word.
+type said struct{ window, price bool }
+
+// resolve is Find, and tells what the user says.
+func (c *Catalogue) resolve(provider, model string) (m Model, ok bool, own said) {
 	asked := spell(model)
 	named := canonicalProvider(provider)
 	if c.generated != nil {
@@ -96,7 +100,8 @@ func (c *Catalogue) resolve(provider, model string) (m Model, ok, own bool) {
 				ok = true
 			}
 			o.apply(&m)
-			own = own || o.window > 0
+			own.window = own.window || o.window > 0
+			own.price = own.price || o.price != [4]*float64{}
 		}
 	}
 	return m, ok, own
@@ -106,7 +111,7 @@ func (c *Catalogue) resolve(provider, model string) (m Model, ok, own bool) {
 // provider's error, "catalogue" what was generated. It is 0 and "" if nobody does. The endpoint is the base URL of the API.
 func (c *Catalogue) Window(endpoint, provider, model string) (tokens int, source string) {
 	m, _, own := c.resolve(provider, model)
-	if own {
+	if own.window {
 		return m.Window, "override"
 	}
 	if key, ok := learnedAt(endpoint, model); ok {
@@ -121,4 +126,33 @@ func (c *Catalogue) Window(endpoint, provider, model string) (tokens int, source
 		return m.Window, "catalogue"
 	}
 	return 0, ""
+}
+
+// Price returns what tokens of a model cost at an endpoint; false if nobody says. What was generated counts only for the
+// provider whose endpoint it is: the same model costs nothing on a machine of one's own, and something else elsewhere.
+func (c *Catalogue) Price(endpoint, model string) (Price, bool) {
+	provider := ProviderAt(endpoint)
+	m, _, own := c.resolve(provider, model)
+	if own.price || provider != "" && m.Provider == provider {
+		return m.Price, own.price || m.Price != Price{}
+	}
+	return Price{}, false
+}
+
+// ProviderAt is the provider in the catalogue whose API an endpoint is, as the name of the host tells: api.openai.com,
+// openrouter.ai, api.x.ai. It is "" if that tells nothing.
+func ProviderAt(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return ""
+	}
+	host := strings.TrimPrefix(strings.ToLower(u.Hostname()), "api.")
+	if p := canonicalProvider(strings.ReplaceAll(host, ".", "-")); p != "" {
+		return p
+	}
+	labels := strings.Split(host, ".")
+	if len(labels) < 2 || labels[len(labels)-1] == "local" {
+		return ""
+	}
+	return canonicalProvider(labels[len(labels)-2])
 }

@@ -566,3 +566,29 @@ func BenchmarkFind(b *testing.B) {
 		}
 	}
 }
+
+// A price holds at its provider, and a user's word everywhere.
+func TestPriceAt(t *testing.T) {
+	for endpoint, want := range map[string]string{
+		"https://api.openai.com/v1/chat/completions": "openai", "https://api.anthropic.com/v1/messages": "anthropic", "https://openrouter.ai/api/v1": "openrouter",
+		"https://api.groq.com/openai/v1": "groq", "https://api.x.ai/v1": "xai", "https://api.deepseek.com": "deepseek", "https://api.mistral.ai/v1": llm.ProviderAt("https://mistral.example/"),
+		"http://127.0.0.1:8080/v1": "", "http://localhost:11434/v1": "", "http://openai.local/v1": "", "https://llm.example.com/v1": "", "": "", "://": "",
+	} {
+		if got := llm.ProviderAt(endpoint); got != want {
+			t.Errorf("%s: %q, want %q", endpoint, got, want)
+		}
+	}
+	c := llm.DefaultCatalogue()
+	if p, ok := c.Price("https://api.openai.com/v1", "gpt-4o"); !ok || p.Input <= 0 {
+		t.Errorf("at its vendor: %+v %v", p, ok)
+	}
+	if p, ok := c.Price("http://127.0.0.1:8080/v1", "gpt-4o"); ok {
+		t.Errorf("on a machine of one's own: %+v", p)
+	}
+	if err := c.Override([]byte(`{"models": {"gpt-4o": {"price": {"input": 7}}}}`)); err != nil {
+		t.Fatal(err)
+	}
+	if p, ok := c.Price("http://127.0.0.1:8080/v1", "gpt-4o"); !ok || p.Input != 7 {
+		t.Errorf("as the user says: %+v %v", p, ok)
+	}
+}

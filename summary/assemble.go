@@ -54,10 +54,11 @@ func readEarlier(body string) earlierSummary {
 	if i := strings.LastIndex("\n"+lists, "\n<"+tagReread+">\n"); i >= 0 {
 		lists = lists[:i]
 	}
-	if ok {
-		// The pointer and the hint stand behind the lists.
-		lists, _, _ = strings.Cut(lists, "\n\n"+originalOpening)
-		lists, _, _ = strings.Cut(lists, "\n\n"+wearHint)
+	if ok || strings.HasPrefix(before, preambleOpening) {
+		lists = strings.TrimSuffix(lists, "\n\n"+wearHint)
+		if i := strings.LastIndex("\n\n"+lists, "\n\n"+originalOpening); i >= 0 && !strings.Contains(lists[i:], "\n") {
+			lists = strings.TrimRight(lists[:i], "\n")
+		}
 	}
 	lists, e.read, e.modified = cutFileLists(lists)
 	if !ok {
@@ -128,7 +129,7 @@ func attachments(r pemmican.SummaryRequest, content func(path string) (text stri
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
-		text = clean(text)
+		text = withoutOpenings(clean(text))
 		if utf8.RuneCountInString(text) > maxAttachedRunes {
 			text = text[:textcut.Runes(text, maxAttachedRunes)] + attachedCut
 		}
@@ -152,6 +153,21 @@ func attached(files []attachment) string {
 	}
 	b.WriteString("</" + tagReread + ">")
 	return b.String()
+}
+
+// withoutOpenings puts a blank before every line that looks like the opening one of a ledger, such as a file has that is a
+// summary itself.
+func withoutOpenings(text string) string {
+	if !strings.Contains(text, openingTail) && !strings.Contains(text, openingOne) {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if _, is := parseOpening(line); is {
+			lines[i] = " " + line
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // inside wraps content so that it is asked of files in dir only, whatever links and dots their names have.
@@ -178,6 +194,20 @@ func inside(dir string, content func(path string) (string, bool)) func(string) (
 	}
 }
 
+// framed is a model's text that can close no frame, and in which no line is one of ours: the opening one of a ledger, by
+// which the next compaction would take the summary apart, or one that a model has copied from what stands around an
+// earlier narrative.
+func framed(narrative string) string {
+	var out []string
+	for line := range strings.SplitSeq(neutral(narrative), "\n") {
+		if _, is := parseOpening(line); is || line == note || line == wearHint || strings.HasPrefix(line, originalOpening) || strings.HasPrefix(line, preambleOpening) {
+			continue
+		}
+		out = append(out, line)
+	}
+	return strings.TrimSpace(strings.Join(out, "\n"))
+}
+
 const (
 	// attachedShare is the share of the room that files attached again may take, in percent.
 	attachedShare = 10
@@ -188,10 +218,10 @@ const (
 
 // assemble puts the parts of a summary together, in at most the room of the request: preamble, narrative, ledger, lists
 // of files, files attached again, pointer to the original, and from the second compaction on a hint. The narrative comes
-// first, and the ledger gets what the others leave. It is a refusal if there is no room for the narrative.
+// first, and the ledger gets what the others leave. The narrative is framed. It is a refusal if there is no room for it.
 func (a *attempt) assemble(ctx context.Context, narrative string) (string, error) {
 	r := a.r
-	head := preamble + "\n\n" + neutral(narrative)
+	head := preamble + "\n\n" + narrative
 	tail := ""
 	if line := originalLine(r.Original); line != "" {
 		tail = "\n\n" + line

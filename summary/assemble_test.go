@@ -120,9 +120,9 @@ func TestAssemble(t *testing.T) {
 			r.Counter = quarterCounter{}
 		}
 		a := &attempt{Model: &Model{}, r: r}
-		body, err := a.assemble(t.Context(), narrative)
+		body, err := a.assemble(t.Context(), framed(narrative))
 		if err != nil {
-			if a.count(preamble+"\n\n"+neutral(narrative)+"\n\n"+originalLine(r.Original)+"\n\n"+wearHint) < r.Tokens/2 {
+			if a.count(preamble+"\n\n"+framed(narrative)+"\n\n"+originalLine(r.Original)+"\n\n"+wearHint) < r.Tokens/2 {
 				t.Fatalf("%v in %d tokens", err, r.Tokens)
 			}
 			return
@@ -130,18 +130,18 @@ func TestAssemble(t *testing.T) {
 		if n := a.count(body); n > r.Tokens {
 			t.Fatalf("%d tokens in a room of %d", n, r.Tokens)
 		}
-		if !strings.HasPrefix(body, preamble+"\n\n"+neutral(narrative)) {
+		if !strings.HasPrefix(body, preamble+"\n\n"+framed(narrative)) {
 			t.Fatalf("the beginning is\n%s", body)
 		}
 		if r.Original != "" && !strings.Contains(body, "\n\n"+originalLine(r.Original)) {
 			t.Fatalf("the original is not named:\n%s", body)
 		}
 		e := readEarlier(body)
+		if want := strings.TrimSpace(framed(narrative)); e.narrative != want {
+			t.Fatalf("the narrative comes back as %q, want %q\n%s", e.narrative, want, body)
+		}
 		if !e.ours {
 			return // there was no room for a ledger
-		}
-		if want := strings.TrimSpace(neutral(narrative)); e.narrative != want {
-			t.Fatalf("the narrative comes back as %q, want %q\n%s", e.narrative, want, body)
 		}
 		l, _ := ParseLedger(body)
 		if d := cmp.Diff(l, e.ledger); d != "" {

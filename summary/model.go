@@ -49,7 +49,8 @@ type Model struct {
 	// Body is the agent's own request body, in the protocol of Client, which the transcript was decoded from: what
 	// ModeSame needs. Defaults to none.
 	Body []byte
-	// Provider is the name of the provider in the catalogue, which helps to find the model there. Defaults to none.
+	// Provider is the name of the provider in the catalogue, which helps to find the model there. Defaults to what the
+	// host of the client's endpoint tells.
 	Provider string
 	// Window is the context window of the summary model in tokens. Defaults to what the catalogue knows, else 128,000.
 	Window int
@@ -142,6 +143,7 @@ type attempt struct {
 	silentShare float64
 
 	asked  pemmican.Asking
+	price  llm.Price
 	cost   float64
 	priced bool // cost is known so far
 	notes  []string
@@ -154,7 +156,7 @@ func (m *Model) resolve(r pemmican.SummaryRequest) (*attempt, error) {
 	if m.Client == nil {
 		return nil, fmt.Errorf("%w: no client is set", ErrUnresolved)
 	}
-	a := &attempt{Model: m, r: r, catalogue: m.Catalogue, priced: true}
+	a := &attempt{Model: m, r: r, catalogue: m.Catalogue}
 	if a.catalogue == nil {
 		a.catalogue = sharedCatalogue()
 	}
@@ -178,9 +180,14 @@ func (m *Model) resolve(r pemmican.SummaryRequest) (*attempt, error) {
 		replaced += r.Counter.Count(&r.Transcript.Blocks[i])
 	}
 	a.r.Tokens = min(r.Tokens, replaced-1)
-	a.info, _ = a.catalogue.Find(m.Provider, a.model)
+	provider := m.Provider
+	if provider == "" {
+		provider = llm.ProviderAt(m.Client.Endpoint())
+	}
+	a.info, _ = a.catalogue.Find(provider, a.model)
+	a.price, a.priced = a.catalogue.Price(m.Client.Endpoint(), a.model)
 	if a.window = m.Window; a.window <= 0 {
-		if a.window, _ = a.catalogue.Window(m.Client.Endpoint(), m.Provider, a.model); a.window <= 0 {
+		if a.window, _ = a.catalogue.Window(m.Client.Endpoint(), provider, a.model); a.window <= 0 {
 			a.window = defaultWindow
 		}
 	}
@@ -394,10 +401,13 @@ func (a *attempt) write(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	narrative := redact(got.Narrative)
+	narrative := redact(framed(got.Narrative))
+	if !hasContent(narrative) {
+		return "", refuse(ReasonEcho, "what stands around an earlier summary")
+	}
 	if len(got.Flagged) > 0 {
 		names := cutEnd(strings.Join(got.Flagged, ", "), maxFlagged)
-		narrative += "\n\n(Not found in the conversation, so be careful with it: " + redact(names) + ")"
+		narrative += "\n\n(Not found in the conversation, so be careful with it: " + neutral(redact(names)) + ")"
 		note := "the summary names what the conversation does not have: " + names
 		if got.Cut > 0 {
 			note += fmt.Sprintf("; %d lines that name nothing else were cut", got.Cut)
@@ -548,8 +558,8 @@ func (a *attempt) send(ctx context.Context, body []byte, tokens int) (*llm.Reply
 	a.asked.CacheRead += u.CacheRead
 	a.asked.CacheWrite += u.CacheWrite
 	a.asked.Output += u.Output
-	a.priced = a.priced && u.Reported && a.info.Price != llm.Price{}
-	a.cost += a.info.Price.Cost(u)
+	a.priced = a.priced && u.Reported
+	a.cost += a.price.Cost(u)
 	hidden := llm.ClassifyReply(reply, tokens, a.window)
 	if hidden == nil || hidden.Kind == llm.Silent && a.misreports(u.Input, tokens) {
 		return reply, nil

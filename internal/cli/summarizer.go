@@ -114,9 +114,6 @@ func (s *Summarizer) open(in *Input, progress *Progress) (out pemmican.Summarize
 			progress.Step("the model writes: " + Plural(p.Runes, "character"))
 		},
 	}
-	if s.BaseURL == "" {
-		m.Provider, _, _ = strings.Cut(provider, "-")
-	}
 	if api, ok := llm.Detect(in.text()); ok && api == client.API {
 		m.Body = in.text()
 	}
