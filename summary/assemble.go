@@ -45,14 +45,11 @@ type earlierSummary struct {
 // were attached again are no part of either: their content was that of then.
 func readEarlier(body string) earlierSummary {
 	var e earlierSummary
-	before, l, after, ok := splitLedger(body)
+	before, l, after, ok := splitLedger(withoutReread(body))
 	e.narrative, e.ledger, e.ours = before, l, ok
 	lists := after
 	if !ok {
 		lists = before
-	}
-	if i := strings.LastIndex("\n"+lists, "\n<"+tagReread+">\n"); i >= 0 {
-		lists = lists[:i]
 	}
 	if ok || strings.HasPrefix(before, preambleOpening) {
 		lists = strings.TrimSuffix(lists, "\n\n"+wearHint)
@@ -69,6 +66,24 @@ func readEarlier(body string) earlierSummary {
 	}
 	e.narrative = strings.TrimSpace(e.narrative)
 	return e
+}
+
+// withoutReread is a summary without the files that were attached to it again. What they hold is no part of it, whatever
+// it looks like, so they go before anything else is looked for.
+func withoutReread(body string) string {
+	const open, shut = "<" + tagReread + ">\n", "\n</" + tagReread + ">"
+	at := strings.Index(body, "\n"+open)
+	if at < 0 && strings.HasPrefix(body, open) {
+		at = 0
+	}
+	if at < 0 {
+		return body
+	}
+	end := strings.LastIndex(body, shut)
+	if end < at {
+		return strings.TrimRight(body[:at], "\n")
+	}
+	return strings.TrimRight(body[:at], "\n") + body[end+len(shut):]
 }
 
 // facts is the body of an earlier summary for a ledger whose narrative has merged all that was told in words.
@@ -230,8 +245,8 @@ func (a *attempt) assemble(ctx context.Context, narrative string) (string, error
 		tail += "\n\n" + wearHint
 	}
 	room := r.Tokens - a.count(head) - a.count(tail)
-	if room < 0 {
-		return "", &Refusal{ReasonNoRoom, fmt.Sprintf("%d tokens too many", -room)}
+	if has, most := a.count(head)-a.count(preamble), max(r.Tokens*narrativeMost/100, leastNarrative); room < 0 || has > most {
+		return "", &Refusal{ReasonNoRoom, fmt.Sprintf("%d tokens, of %d in a room of %d", has, most, r.Tokens)}
 	}
 	files := ""
 	if r.Tokens >= attachedFrom {
@@ -265,7 +280,7 @@ func (a *attempt) assemble(ctx context.Context, narrative string) (string, error
 	}
 	body := head + tail
 	if over := a.count(body) - r.Tokens; over > 0 {
-		return "", &Refusal{ReasonNoRoom, fmt.Sprintf("%d tokens too many", over)}
+		return "", &Refusal{ReasonNoRoom, fmt.Sprintf("%d tokens too many in a room of %d", over, r.Tokens)}
 	}
 	return body, nil
 }

@@ -85,47 +85,61 @@ func (g *Guard) Reset() {
 	g.breaker, g.inflated = nil, nil
 }
 
+// leave is the leave to try once. A nil one is that of no guard.
+type leave struct {
+	guard   *Guard
+	segment string
+	// breaker is the one that gave it: a new session has another.
+	breaker circuitbreaker.CircuitBreaker[any]
+	// trial says that the breaker waits for this attempt to decide.
+	trial bool
+}
+
 // allow asks for leave to try. Whoever gets it must call done.
-func (g *Guard) allow(segment string) error {
+func (g *Guard) allow(segment string) (*leave, error) {
 	if g == nil {
-		return nil
+		return nil, nil //nolint:nilnil // as leave says
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.inflated[segment] {
-		return ErrInflated
+		return nil, ErrInflated
 	}
-	if b := g.get(); !b.TryAcquirePermit() {
-		return fmt.Errorf("%w: %d attempts in a row have failed; it is tried again in %s",
+	b := g.get()
+	if !b.TryAcquirePermit() {
+		return nil, fmt.Errorf("%w: %d attempts in a row have failed; it is tried again in %s",
 			ErrGuardOpen, g.strikes(), b.RemainingDelay().Round(time.Second))
 	}
-	return nil
+	return &leave{g, segment, b, b.IsHalfOpen()}, nil
 }
 
 // done records how an attempt ended.
-func (g *Guard) done(segment string, err error) {
-	if g == nil {
+func (l *leave) done(err error) {
+	if l == nil {
 		return
 	}
+	g := l.guard
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	b := g.get()
+	if g.breaker != l.breaker {
+		return // it was of another session
+	}
 	switch {
 	case err == nil:
-		b.RecordSuccess()
+		l.breaker.RecordSuccess()
 		return
 	case errors.Is(err, context.Canceled):
-		if b.IsHalfOpen() { // the attempt has decided nothing, so another one may
-			b.Close()
-			b.HalfOpen()
+		if l.trial && l.breaker.IsHalfOpen() { // the attempt has decided nothing, so another one may
+			l.breaker.Close()
+			l.breaker.HalfOpen()
 		}
 		return
 	}
-	b.RecordFailure()
+	l.breaker.RecordFailure()
 	if refusal, ok := errors.AsType[*Refusal](err); ok && refusal.Reason == ReasonTooLong {
 		if g.inflated == nil || len(g.inflated) >= maxInflated {
 			g.inflated = map[string]bool{}
 		}
-		g.inflated[segment] = true
+		g.inflated[l.segment] = true
 	}
 }

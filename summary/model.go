@@ -109,20 +109,49 @@ func (m *Model) Summarize(ctx context.Context, r pemmican.SummaryRequest) (pemmi
 		log.WarnContext(ctx, "no summary by a model", "model", m.Name, "reason", err.Error())
 		return pemmican.SummaryText{}, err
 	}
-	segment := a.segment()
-	if err := m.Guard.allow(segment); err != nil {
+	leave, err := m.Guard.allow(a.segment())
+	if err != nil {
 		log.WarnContext(ctx, "no summary by a model", "model", a.model, "reason", err.Error())
 		return pemmican.SummaryText{}, err
 	}
+	err = errAborted // what the caller's own functions may do
+	defer func() { leave.done(err) }()
 	out, err := a.run(ctx)
-	m.Guard.done(segment, err)
 	if err != nil {
-		log.WarnContext(ctx, "the summary by a model failed", "model", a.model, "mode", out.Asked.Mode, "requests", out.Asked.Requests, "reason", err.Error())
+		log.WarnContext(ctx, "the summary by a model failed", "model", a.model, "mode", out.Asked.Mode, "requests", out.Asked.Requests, "reason", reasonFor(err))
 	} else {
 		log.InfoContext(ctx, "summary by a model", "model", a.model, "mode", out.Asked.Mode, "requests", out.Asked.Requests,
 			"input", out.Asked.Input, "cache_read", out.Asked.CacheRead, "output", out.Asked.Output)
 	}
 	return out, err
+}
+
+// errAborted is how an attempt ended that a panic has ended.
+var errAborted = errors.New("the attempt was aborted")
+
+// reasonFor is the reason of a failure without a word of the conversation, which a reply, and a provider's error too, may
+// have quoted.
+func reasonFor(err error) string {
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
+		return string(refusal.Reason)
+	}
+	if failure, ok := errors.AsType[*llm.Error](err); ok {
+		return fmt.Sprintf("%s (status %d, code %q)", failure.Kind, failure.Status, failure.Code)
+	}
+	return err.Error()
+}
+
+// withoutSecrets is an error whose text has none: what a reply or a provider said is a part of it.
+func withoutSecrets(err error) error {
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
+		return &Refusal{refusal.Reason, neutral(redact(refusal.Detail))}
+	}
+	if failure, ok := errors.AsType[*llm.Error](err); ok {
+		own := *failure
+		own.Message, own.Code = redact(own.Message), redact(own.Code)
+		return &own
+	}
+	return err
 }
 
 // attempt is one request for a summary, with all that is known about it before it is sent.
@@ -197,7 +226,7 @@ func (m *Model) resolve(r pemmican.SummaryRequest) (*attempt, error) {
 		KeptFrom: keptFrom(r),
 		Words:    wordsOf(wish(a.r.Tokens)),
 		Update:   r.Previous != "",
-		Workflow: m.Workflow,
+		Workflow: Workflow{Command: redact(m.Workflow.Command), Step: m.Workflow.Step, Of: m.Workflow.Of, Label: redact(m.Workflow.Label)},
 	}
 	return a, a.choose()
 }
@@ -228,6 +257,7 @@ const quoteMargin = 4096
 // A narrative has a share of the room in percent, the ledger the rest, and no more than a reader wants to read.
 const (
 	narrativeShare = 40
+	narrativeMost  = 60    // whatever was wished for: the rest is the ledger's
 	maxNarrative   = 4_000 // tokens
 	leastNarrative = 100   // tokens
 )
@@ -386,9 +416,9 @@ func (a *attempt) run(parent context.Context) (pemmican.SummaryText, error) {
 	}
 	out.Asked = &a.asked
 	if cause := parent.Err(); err != nil && cause != nil {
-		err = cause
+		return out, cause
 	}
-	return out, err
+	return out, withoutSecrets(err)
 }
 
 // write returns the body of the summary.
@@ -406,8 +436,8 @@ func (a *attempt) write(ctx context.Context) (string, error) {
 		return "", refuse(ReasonEcho, "what stands around an earlier summary")
 	}
 	if len(got.Flagged) > 0 {
-		names := cutEnd(strings.Join(got.Flagged, ", "), maxFlagged)
-		narrative += "\n\n(Not found in the conversation, so be careful with it: " + neutral(redact(names)) + ")"
+		names := neutral(redact(cutEnd(strings.Join(got.Flagged, ", "), maxFlagged)))
+		narrative += "\n\n(Not found in the conversation, so be careful with it: " + names + ")"
 		note := "the summary names what the conversation does not have: " + names
 		if got.Cut > 0 {
 			note += fmt.Sprintf("; %d lines that name nothing else were cut", got.Cut)
@@ -491,7 +521,7 @@ func (a *attempt) askCross(ctx context.Context) (*llm.Reply, error) {
 	}
 	prompt := llm.Prompt{Model: a.model, System: crossSystem(a.prompt), MaxTokens: a.output()}
 	a.text = prompt.System + "\n\n" + crossUser("", a.prompt)
-	e, err := newExcerpt(withoutSplitSecrets(a.r), excerptOptions{Redact: redact, Workflow: a.Workflow})
+	e, err := newExcerpt(withoutSplitSecrets(a.r), excerptOptions{Redact: redact, Workflow: a.prompt.Workflow})
 	if err != nil {
 		return nil, err
 	}
