@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 	"sync"
@@ -130,10 +131,11 @@ func (c *Catalogue) Window(endpoint, provider, model string) (tokens int, source
 
 // Price returns what tokens of a model cost at an endpoint; false if nobody says. What was generated counts only for the
 // provider whose endpoint it is: the same model costs nothing on a machine of one's own, and something else elsewhere.
-func (c *Catalogue) Price(endpoint, model string) (Price, bool) {
-	provider := ProviderAt(endpoint)
-	m, _, own := c.resolve(provider, model)
-	if own.price || provider != "" && m.Provider == provider {
+// What a user says counts wherever the provider is called so.
+func (c *Catalogue) Price(endpoint, provider, model string) (Price, bool) {
+	at := ProviderAt(endpoint)
+	m, _, own := c.resolve(cmp.Or(at, provider), model)
+	if own.price || at != "" && m.Provider == at {
 		return m.Price, own.price || m.Price != Price{}
 	}
 	return Price{}, false

@@ -579,16 +579,16 @@ func TestPriceAt(t *testing.T) {
 		}
 	}
 	c := llm.DefaultCatalogue()
-	if p, ok := c.Price("https://api.openai.com/v1", "gpt-4o"); !ok || p.Input <= 0 {
+	if p, ok := c.Price("https://api.openai.com/v1", "", "gpt-4o"); !ok || p.Input <= 0 {
 		t.Errorf("at its vendor: %+v %v", p, ok)
 	}
-	if p, ok := c.Price("http://127.0.0.1:8080/v1", "gpt-4o"); ok {
+	if p, ok := c.Price("http://127.0.0.1:8080/v1", "", "gpt-4o"); ok {
 		t.Errorf("on a machine of one's own: %+v", p)
 	}
 	if err := c.Override([]byte(`{"models": {"gpt-4o": {"price": {"input": 7}}}}`)); err != nil {
 		t.Fatal(err)
 	}
-	if p, ok := c.Price("http://127.0.0.1:8080/v1", "gpt-4o"); !ok || p.Input != 7 {
+	if p, ok := c.Price("http://127.0.0.1:8080/v1", "", "gpt-4o"); !ok || p.Input != 7 {
 		t.Errorf("as the user says: %+v %v", p, ok)
 	}
 }

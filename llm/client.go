@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -222,16 +224,20 @@ func endpoint(base string, api API) (*url.URL, error) {
 	if base = strings.TrimSpace(base); base == "" {
 		base = vendor
 	}
+	const mend = "give one such as http://127.0.0.1:8080/v1"
 	u, err := url.Parse(base)
 	if err != nil {
 		// The error of net/url repeats the address, with the password in it.
-		return nil, errors.New("the base URL is no URL")
+		return nil, errors.New("the base URL is no URL; " + mend)
 	}
+	port, err := strconv.ParseUint(cmp.Or(u.Port(), "1"), 10, 16)
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("the base URL %s must begin with http:// or https://", address(u))
+		return nil, errors.New("the base URL must begin with http:// or https://; " + mend)
 	case u.Hostname() == "":
-		return nil, fmt.Errorf("the base URL %s has no host", address(u))
+		return nil, fmt.Errorf("the base URL %s has no host; %s", address(u), mend)
+	case err != nil || port == 0:
+		return nil, fmt.Errorf("the base URL %s has no such port; %s", address(u), mend)
 	}
 	full := strings.TrimRight(u.Path, "/")
 	switch {
@@ -313,9 +319,20 @@ func (s *sending) once() (*Reply, error) {
 	err = read(d, resp.Body, s.progress)
 	_, s.accepted = d.size()
 	if err == nil {
-		return d.reply(), nil
+		return s.hidden(d.reply()), nil
 	}
 	return s.broken(resp, d, err)
+}
+
+// hidden is a reply without our key, which a server may have put into it.
+func (s *sending) hidden(r *Reply) *Reply {
+	for _, text := range []*string{&r.Text, &r.Reasoning, &r.Refusal, &r.Model, &r.StopReason} {
+		*text = s.hide(*text)
+	}
+	for i := range r.Calls {
+		r.Calls[i].Name, r.Calls[i].Args = s.hide(r.Calls[i].Name), s.hide(r.Calls[i].Args)
+	}
+	return r
 }
 
 // unreachable is the error of a request that got no answer.
@@ -402,11 +419,13 @@ func (s *sending) broken(resp *http.Response, d decoder, err error) (*Reply, err
 	case errors.Is(err, errSilent):
 		e.Kind = Silent
 	case d.complete():
-		return d.reply(), nil // only the usage may have been lost
+		return s.hidden(d.reply()), nil // only the usage may have been lost
 	case s.ctx.Err() != nil:
 		return nil, s.ctx.Err()
-	case errors.Is(err, errNothing), errors.Is(err, jsonspan.ErrSyntax), errors.Is(err, jsonspan.ErrDepth):
+	case errors.Is(err, errNothing):
 		e.Kind = Transient
+	case errors.Is(err, jsonspan.ErrSyntax), errors.Is(err, jsonspan.ErrDepth):
+		e.Kind, e.Message = Transient, "the answer is damaged: it holds what is no JSON"
 	default:
 		e.Kind, e.Message = Transient, fmt.Sprintf("the connection broke in the middle of the answer: %v", err)
 	}

@@ -65,6 +65,9 @@ func (e *Error) Error() string {
 	case e.Err != nil:
 		s += ": " + e.Err.Error()
 	}
+	if e.RetryAfter > 0 {
+		s += fmt.Sprintf(" (it wants to be left alone for %s)", e.RetryAfter.Round(time.Second))
+	}
 	return s
 }
 

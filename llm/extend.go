@@ -19,7 +19,8 @@ const noResult = "(no result: the call had not ended here)"
 // Extend returns a copy of an agent's own request with one more message of a user at its end, the instruction. What
 // stands before it is byte for byte as it was, so that the provider's prompt cache holds it; calls at the end that
 // nobody has answered get a result that says so. The answer is to be streamed, with its usage, since gateways close a
-// connection on which nothing happens; where the request says otherwise, that is changed too. No other parameter is.
+// connection on which nothing happens; where the request says otherwise, that is changed too, and stop sequences, which
+// could cut it, are null. No other parameter is changed.
 //
 // A message with the role system that ends a request of Anthropic's stays last, where alone the API takes it.
 //
@@ -49,7 +50,20 @@ func (a API) Extend(body []byte, instruction string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return splice(body, append(edits, a.stream(m)...))
+	edits = append(edits, a.stream(m)...)
+	return splice(body, append(edits, m.unstopped()...))
+}
+
+// unstopped returns the edits without which a stop sequence of the agent's could cut the answer, and nothing would tell.
+// The sequences are no part of what a provider caches.
+func (m *members) unstopped() []jsonspan.Edit {
+	var edits []jsonspan.Edit
+	for _, name := range []string{"stop", "stop_sequences"} {
+		if s, ok := m.values[name]; ok && !m.get(name).null() {
+			edits = append(edits, jsonspan.Edit{Span: s, New: []byte("null")})
+		}
+	}
+	return edits
 }
 
 // splice applies edits in any order.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 )
 
@@ -45,6 +46,9 @@ func (a API) KeyVariable() string {
 // KeyFromEnv returns the key of KeyVariable.
 func KeyFromEnv(api API) Key { return NewKey(os.Getenv(api.KeyVariable())) }
 
+// assignment is what no key looks like: a line of an environment file, or a text in quotes.
+var assignment = regexp.MustCompile(`^(export\s|[A-Za-z_][A-Za-z0-9_]*\s*=\s*\S|["'])`)
+
 // KeyFromFile reads a key from a file that has nothing else in it but whitespace around it.
 func KeyFromFile(path string) (Key, error) {
 	f, err := os.Open(path)
@@ -62,6 +66,9 @@ func KeyFromFile(path string) (Key, error) {
 		return Key{}, fmt.Errorf("the key file %s is empty", path)
 	case len(data) > maxKeyFile, bytes.ContainsAny(data, "\r\n"):
 		return Key{}, fmt.Errorf("the key file %s has more than one line: it must hold the key and nothing else", path)
+	}
+	if assignment.Match(data) {
+		return Key{}, fmt.Errorf("the key file %s holds an assignment or quotes: it must hold the key and nothing else", path)
 	}
 	k := NewKey(string(data))
 	if !k.valid() {

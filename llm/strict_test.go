@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/pemmican-dev/pemmican/internal/modeltest"
@@ -72,6 +73,37 @@ func TestExtendedIsTaken(t *testing.T) {
 		}
 		if api != llm.Anthropic && cached[api] < taken[api]*9/10 { // Anthropic's cache needs marks, which not all clients set
 			t.Errorf("%s: only %d of %d requests were read from the cache", api, cached[api], taken[api])
+		}
+	}
+}
+
+// A server that puts our key into its reply does not get it any further.
+func TestReplyWithoutKey(t *testing.T) {
+	const key = "KEY-secret-0123456789"
+	for _, api := range []llm.API{llm.Anthropic, llm.Chat, llm.Responses} {
+		server := modeltest.Start(t, modeltest.Reply{
+			Text: "You came with " + key + ".", Reasoning: "The key is " + key, Calls: []modeltest.Call{{Name: "x", Args: map[string]any{"key": key}}},
+		})
+		client := llm.Client{API: api, BaseURL: server.BaseURL(modeltest.API(api)), Key: llm.NewKey(key)}
+		reply, err := client.Send(t.Context(), api.Body(llm.Prompt{Model: "m", User: "Hello", MaxTokens: 10}), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all, err := json.Marshal(reply); err != nil || bytes.Contains(all, []byte(key)) || !strings.Contains(reply.Text, "[key]") {
+			t.Errorf("%s: %s, %v", api, all, err)
+		}
+	}
+}
+
+// A stop sequence of the agent's could cut the summary and nothing would tell, so none is in the extended request.
+func TestExtendedHasNoStop(t *testing.T) {
+	for api, body := range map[llm.API]string{
+		llm.Anthropic: `{"model":"m","max_tokens":9,"stop_sequences":["END"],"messages":[{"role":"user","content":"a"}]}`,
+		llm.Chat:      `{"stop":["END","x"],"model":"m","stream":true,"messages":[{"role":"user","content":"a"}]}`,
+	} {
+		out, err := api.Extend([]byte(body), "Sum up.")
+		if err != nil || !json.Valid(out) || bytes.Contains(out, []byte("END")) || !bytes.Contains(out, []byte("Sum up.")) {
+			t.Errorf("%s: %s, %v", api, out, err)
 		}
 	}
 }

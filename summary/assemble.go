@@ -209,13 +209,29 @@ func inside(dir string, content func(path string) (string, bool)) func(string) (
 	}
 }
 
+// titles are those of a ledger, and frameOpenings begin the lines around a narrative.
+var (
+	titles        = []string{titleEarlier, titleWords, titlePlan, titleSaid, titleFiles, titleMoreFiles, titleErrors, titleLines}
+	frameOpenings = []string{originalOpening, preambleOpening, fallbackOpening, "[pemmican summary v"}
+)
+
+// shown drops what a reader does not see and a model does: marks that turn the direction, and tag characters.
+func shown(r rune) rune {
+	switch {
+	case 0x202a <= r && r <= 0x202e, 0x2066 <= r && r <= 0x2069, 0xe0000 <= r && r <= 0xe007f:
+		return -1
+	}
+	return r
+}
+
 // framed is a model's text that can close no frame, and in which no line is one of ours: the opening one of a ledger, by
 // which the next compaction would take the summary apart, or one that a model has copied from what stands around an
 // earlier narrative.
 func framed(narrative string) string {
 	var out []string
-	for line := range strings.SplitSeq(neutral(narrative), "\n") {
-		if _, is := parseOpening(line); is || line == note || line == wearHint || strings.HasPrefix(line, originalOpening) || strings.HasPrefix(line, preambleOpening) {
+	for line := range strings.SplitSeq(neutral(strings.Map(shown, narrative)), "\n") {
+		if _, is := parseOpening(line); is || line == note || line == wearHint || slices.Contains(titles, line) ||
+			slices.ContainsFunc(frameOpenings, func(s string) bool { return strings.HasPrefix(line, s) }) {
 			continue
 		}
 		out = append(out, line)

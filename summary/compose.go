@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pemmican-dev/pemmican"
+	"github.com/pemmican-dev/pemmican/llm"
 )
 
 // ErrEmpty reports a summary without text.
@@ -78,7 +79,7 @@ func (f Fallback) Summarize(ctx context.Context, r pemmican.SummaryRequest) (pem
 		return first, err
 	}
 	reason := cutEnd(oneLine(clean(err.Error())), maxReason)
-	tag := fallbackOpening + reason + fallbackClosing
+	tag := fallbackOpening + typed(err) + fallbackClosing
 	count := func(text string) int {
 		if r.Counter == nil {
 			return estimator{}.Count(&pemmican.Block{Text: text})
@@ -111,6 +112,18 @@ func (f Fallback) Summarize(ctx context.Context, r pemmican.SummaryRequest) (pem
 	}
 	s.Body, s.FellBack, s.Asked, s.Notes = tag+s.Body, reason, first.Asked, append(slices.Clip(first.Notes), s.Notes...)
 	return s, nil
+}
+
+// typed is the reason of a failure in words of ours, for the agent to read: what a model or a provider said may be an
+// order, or a secret.
+func typed(err error) string {
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
+		return (&Refusal{Reason: refusal.Reason}).Error()
+	}
+	if failure, ok := errors.AsType[*llm.Error](err); ok {
+		return "the request failed: " + string(failure.Kind)
+	}
+	return strings.ReplaceAll(cutEnd(oneLine(clean(err.Error())), maxReason), "]", ")")
 }
 
 func ask(ctx context.Context, s pemmican.Summarizer, r pemmican.SummaryRequest) (pemmican.SummaryText, error) {

@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -49,8 +50,8 @@ type Model struct {
 	// Body is the agent's own request body, in the protocol of Client, which the transcript was decoded from: what
 	// ModeSame needs. Defaults to none.
 	Body []byte
-	// Provider is the name of the provider in the catalogue, which helps to find the model there. Defaults to what the
-	// host of the client's endpoint tells.
+	// Provider is the provider's name in the catalogue and in what a user says of models, where the host of the client's
+	// endpoint tells none. Defaults to none.
 	Provider string
 	// Window is the context window of the summary model in tokens. Defaults to what the catalogue knows, else 128,000.
 	Window int
@@ -162,11 +163,13 @@ type attempt struct {
 	info      llm.Model // what the catalogue knows of the model, the zero value if nothing
 	mode      Mode
 	model     string
-	own       bool   // the model is the agent's own
-	window    int    // of the model, in tokens
-	body      []byte // the request of ModeSame
-	prompt    promptOptions
-	text      string // what was written for the model, apart from what it renders of the transcript
+	own       bool // the model is the agent's own
+	window    int  // of the model, in tokens
+	// windowFrom is who says so.
+	windowFrom string
+	body       []byte // the request of ModeSame
+	prompt     promptOptions
+	text       string // what was written for the model, apart from what it renders of the transcript
 
 	// silentShare is what the last reply that looked like a silent overflow reported as input, of what we took it for.
 	silentShare float64
@@ -209,15 +212,12 @@ func (m *Model) resolve(r pemmican.SummaryRequest) (*attempt, error) {
 		replaced += r.Counter.Count(&r.Transcript.Blocks[i])
 	}
 	a.r.Tokens = min(r.Tokens, replaced-1)
-	provider := m.Provider
-	if provider == "" {
-		provider = llm.ProviderAt(m.Client.Endpoint())
-	}
+	provider := cmp.Or(llm.ProviderAt(m.Client.Endpoint()), m.Provider)
 	a.info, _ = a.catalogue.Find(provider, a.model)
-	a.price, a.priced = a.catalogue.Price(m.Client.Endpoint(), a.model)
-	if a.window = m.Window; a.window <= 0 {
-		if a.window, _ = a.catalogue.Window(m.Client.Endpoint(), provider, a.model); a.window <= 0 {
-			a.window = defaultWindow
+	a.price, a.priced = a.catalogue.Price(m.Client.Endpoint(), m.Provider, a.model)
+	if a.window, a.windowFrom = m.Window, "given"; a.window <= 0 {
+		if a.window, a.windowFrom = a.catalogue.Window(m.Client.Endpoint(), provider, a.model); a.window <= 0 {
+			a.window, a.windowFrom = defaultWindow, "assumed"
 		}
 	}
 	a.prompt = promptOptions{
@@ -313,7 +313,7 @@ func (a *attempt) choose() error {
 func (a *attempt) extend() (err error) {
 	switch {
 	case a.Body == nil:
-		return errors.New("it needs the agent's own request with its system text and tools, which a session file does not hold")
+		return fmt.Errorf("it needs the agent's own request, in the protocol %s and with its system text and tools: a session file does not hold it", a.Client.API)
 	case !a.own:
 		return fmt.Errorf("the agent's own model is %s, and %s was named", a.Client.API.Model(a.Body), a.model)
 	}
@@ -415,8 +415,14 @@ func (a *attempt) run(parent context.Context) (pemmican.SummaryText, error) {
 		a.asked.Dollars = &a.cost
 	}
 	out.Asked = &a.asked
-	if cause := parent.Err(); err != nil && cause != nil {
+	switch cause := parent.Err(); {
+	case err != nil && cause != nil:
 		return out, cause
+	case errors.Is(err, context.DeadlineExceeded):
+		err = &llm.Error{
+			Kind: llm.Transient, Message: fmt.Sprintf("no summary from %s within %s", a.Client.Endpoint(), wait),
+			Requests: a.asked.Requests, Err: context.DeadlineExceeded,
+		}
 	}
 	return out, withoutSecrets(err)
 }
@@ -440,7 +446,7 @@ func (a *attempt) write(ctx context.Context) (string, error) {
 		narrative += "\n\n(Not found in the conversation, so be careful with it: " + names + ")"
 		note := "the summary names what the conversation does not have: " + names
 		if got.Cut > 0 {
-			note += fmt.Sprintf("; %d lines that name nothing else were cut", got.Cut)
+			note += fmt.Sprintf("; what names nothing else was cut (lines: %d)", got.Cut)
 		}
 		a.notes = append(a.notes, note)
 	}
@@ -513,12 +519,6 @@ const (
 )
 
 func (a *attempt) askCross(ctx context.Context) (*llm.Reply, error) {
-	if !a.own {
-		a.noted.Do(func() {
-			a.notes = append(a.notes, fmt.Sprintf("an excerpt of the conversation, with secrets taken out, went to %s at %s, which is not the agent's own model",
-				a.model, a.Client.Endpoint()))
-		})
-	}
 	prompt := llm.Prompt{Model: a.model, System: crossSystem(a.prompt), MaxTokens: a.output()}
 	a.text = prompt.System + "\n\n" + crossUser("", a.prompt)
 	e, err := newExcerpt(withoutSplitSecrets(a.r), excerptOptions{Redact: redact, Workflow: a.prompt.Workflow})
@@ -539,6 +539,9 @@ func (a *attempt) askCross(ctx context.Context) (*llm.Reply, error) {
 		}
 		prompt.MaxTokens, room = shrunk(told, prompt.MaxTokens, text.Tokens)
 		text, err = e.fit(max(room, 1))
+	}
+	if errors.Is(err, ErrNoRoom) {
+		err = fmt.Errorf("%w; the window of %s is %d tokens (%s)", err, a.model, a.window, a.windowFrom)
 	}
 	return nil, err
 }
@@ -578,6 +581,11 @@ func (a *attempt) send(ctx context.Context, body []byte, tokens int) (*llm.Reply
 		if told.Kind == llm.Overflow || told.Kind == llm.OutputLimit && told.Input > 0 { // else its limit is one of output
 			a.catalogue.Learn(a.Client.Endpoint(), a.model, told.Limit)
 		}
+	}
+	if told, ok := errors.AsType[*llm.Error](err); a.mode == ModeCross && (err == nil || ok && told.Status > 0) {
+		a.noted.Do(func() {
+			a.notes = append(a.notes, fmt.Sprintf("an excerpt of the conversation, with secrets taken out, went to %s at %s", a.model, a.Client.Endpoint()))
+		})
 	}
 	if err != nil {
 		return nil, err

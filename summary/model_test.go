@@ -326,7 +326,7 @@ func TestModes(t *testing.T) {
 		{"none named, a session file", "", "auto", false, 0, "cross"},
 		{"too small a window", "", "auto", true, 6000, "cross"},
 		{"cross demanded", "", "cross", true, 0, "cross"},
-		{"same demanded, a session file", "", "same", false, 0, "which a session file does not hold"},
+		{"same demanded, a session file", "", "same", false, 0, "a session file does not hold it"},
 		{"same demanded, of another", "small-model", "same", true, 0, "the agent's own model is big-model, and small-model was named"},
 		{"no such mode", "", "both", true, 0, `there is no mode "both"; use auto, same or cross`},
 	} {

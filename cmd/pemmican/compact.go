@@ -50,6 +50,9 @@ pemmican compact - --window 128k < request.json > smaller.json`,
 			progress.Step("compacting")
 			settings.Summarizer.Dry = dryRun
 			options, err := settings.Options(in, progress)
+			if err == nil && settings.Summarizer.Asks() {
+				err = output.Ready(in)
+			}
 			if err != nil {
 				return err
 			}

@@ -71,6 +71,16 @@ func (o *Output) Settle(in *Input, stdout io.Writer) error {
 	return nil
 }
 
+// Ready refuses early what Write would refuse late of an input that is appended to: for who is about to spend more on the
+// result than time.
+func (o *Output) Ready(in *Input) error {
+	if !o.Append {
+		return nil
+	}
+	_, err := in.untouched(o.Force)
+	return err
+}
+
 // itself refuses to write the result over the input.
 func (in *Input) itself(path string) error {
 	mend := "name another file with -o"

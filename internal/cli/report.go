@@ -98,7 +98,11 @@ func (c *Compaction) verdict() string {
 	parts = append(parts, fmt.Sprintf("%s kept as they are, %s made short, %s left out",
 		Plural(c.Blocks.Kept, "block"), Count(c.Blocks.Stubbed), Count(c.Blocks.Dropped)))
 	if s := c.Summary; s != nil {
-		parts = append(parts, fmt.Sprintf("a %s summary of %s tokens stands for them", Clean(s.Kind), Count(s.Tokens)))
+		what := "a " + Clean(s.Kind) + " summary of " + Count(s.Tokens) + " tokens"
+		if c.Asked != nil && c.Asked.Model == s.Kind {
+			what = "a summary of " + Count(s.Tokens) + " tokens by " + Clean(s.Kind)
+		}
+		parts = append(parts, what+" stands for them")
 	}
 	return what + ": " + strings.Join(parts, "; ")
 }

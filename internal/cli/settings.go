@@ -63,6 +63,9 @@ func (s *Settings) Options(in *Input, progress *Progress) (pemmican.Options, err
 			return o, Unusable("", "give the words that what you want to keep contains", "--pin has no text")
 		}
 	}
+	if asks, _ := s.Summarizer.asksModel(); asks {
+		policy.OneByOne = false // a summary that fails changes nothing, whatever the preset would make of that
+	}
 	var err error
 	if o.Summarizer, s.keep, err = s.Summarizer.open(in, progress); err != nil {
 		return o, err

@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pemmican-dev/pemmican"
 	"github.com/pemmican-dev/pemmican/llm"
@@ -34,6 +36,9 @@ type Summarizer struct {
 	// Dry asks no model: the mechanical summary stands in for the model's.
 	Dry bool
 }
+
+// maxFocus is how many characters of a focus a model gets to read.
+const maxFocus = 4000
 
 // DefaultMaxWait is how long a model may take to write a summary.
 const DefaultMaxWait = 2 * time.Minute
@@ -66,6 +71,12 @@ func (s *Summarizer) asksModel() (yes bool, err error) {
 	return false, nil
 }
 
+// Asks reports whether a model will be asked.
+func (s *Summarizer) Asks() bool {
+	asks, err := s.asksModel()
+	return asks && err == nil && !s.Dry
+}
+
 // open returns the summariser for the decoded input; nil for none. What a model that it asks has learned of windows is
 // kept by the function that it returns.
 func (s *Summarizer) open(in *Input, progress *Progress) (out pemmican.Summarizer, keep func(context.Context) error, err error) {
@@ -86,17 +97,23 @@ func (s *Summarizer) open(in *Input, progress *Progress) (out pemmican.Summarize
 	default:
 		return nil, keep, Unusable("", "use "+summarizers, "there is no summarizer %q", s.Name)
 	}
+	if s.BaseURL != "" && strings.TrimSpace(s.BaseURL) == "" {
+		return nil, keep, Unusable("", "leave it out for the vendor's own, or give one such as http://127.0.0.1:8080/v1", "--base-url is blank")
+	}
+	if n := utf8.RuneCountInString(s.Focus); n > maxFocus {
+		return nil, keep, Unusable("", "say it shorter", "--focus has %s characters, of %s at most", Count(n), Count(maxFocus))
+	}
 	switch summary.Mode(s.Mode) {
 	case "", summary.ModeAuto, summary.ModeSame, summary.ModeCross:
 	default:
 		return nil, keep, Unusable("", "use auto, same or cross", "there is no mode %q", s.Mode)
 	}
-	if s.MaxWait < 0 {
+	if s.MaxWait <= 0 {
 		return nil, keep, Unusable("", "give a time such as 90s", "--max-wait %s is no time to wait", s.MaxWait)
 	}
 	if s.KeyFile != "" {
 		if client.Key, err = llm.KeyFromFile(s.KeyFile); err != nil {
-			return nil, keep, About(s.KeyFile, err)
+			return nil, keep, Unusable("", "--key-file names a file with the key and nothing else", "%s", err)
 		}
 	} else {
 		client.Key = llm.KeyFromEnv(client.API)
@@ -108,8 +125,10 @@ func (s *Summarizer) open(in *Input, progress *Progress) (out pemmican.Summarize
 	if err != nil {
 		return nil, keep, err
 	}
+	vendor, _, _ := strings.Cut(provider, "-")
+	progress.Step("compacting, and waiting for the model")
 	m := &summary.Model{
-		Client: client, Name: name, Mode: summary.Mode(s.Mode), Catalogue: catalogue, Focus: s.Focus, MaxWait: s.MaxWait,
+		Client: client, Name: name, Provider: vendor, Mode: summary.Mode(s.Mode), Catalogue: catalogue, Focus: s.Focus, MaxWait: s.MaxWait,
 		Progress: func(p llm.Progress) {
 			progress.Step("the model writes: " + Plural(p.Runes, "character"))
 		},
@@ -142,7 +161,7 @@ func openCatalogue() (c *llm.Catalogue, keep func(context.Context) error, err er
 	if dir, err := os.UserConfigDir(); err == nil {
 		path := filepath.Join(dir, "pemmican", "models.json")
 		switch data, err := os.ReadFile(path); {
-		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		case err != nil:
 			return nil, nil, About(path, err)
 		default:
