@@ -20,7 +20,7 @@ const noResult = "(no result: the call had not ended here)"
 // stands before it is byte for byte as it was, so that the provider's prompt cache holds it; calls at the end that
 // nobody has answered get a result that says so. The answer is to be streamed, with its usage, since gateways close a
 // connection on which nothing happens; where the request says otherwise, that is changed too, and stop sequences, which
-// could cut it, are null. No other parameter is changed.
+// could cut it, are none. No other parameter is changed.
 //
 // A message with the role system that ends a request of Anthropic's stays last, where alone the API takes it.
 //
@@ -58,9 +58,9 @@ func (a API) Extend(body []byte, instruction string) ([]byte, error) {
 // The sequences are no part of what a provider caches.
 func (m *members) unstopped() []jsonspan.Edit {
 	var edits []jsonspan.Edit
-	for _, name := range []string{"stop", "stop_sequences"} {
+	for name, none := range map[string]string{"stop": "null", "stop_sequences": "[]"} { // what each of the two APIs takes
 		if s, ok := m.values[name]; ok && !m.get(name).null() {
-			edits = append(edits, jsonspan.Edit{Span: s, New: []byte("null")})
+			edits = append(edits, jsonspan.Edit{Span: s, New: []byte(none)})
 		}
 	}
 	return edits
