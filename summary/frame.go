@@ -26,8 +26,11 @@ const (
 	labelCounts    = "[Counts]"
 )
 
-// labelNames are the beginnings of all labels, in the letters that opensLabel compares.
-var labelNames = []string{"user", "runtime", "assistant", "toolresult", "earliersummary", "workflow", "plan", "files", "links", "counts"}
+// leftOut is the name of the line that stands for turns, in the letters of labelAt.
+const leftOut = "...turns"
+
+// labelNames are the beginnings of all labels, in the letters of labelAt.
+var labelNames = []string{"user", "runtime", "assistant", "toolresult", "earliersummary", "workflow", "plan", "files", "links", "counts", leftOut}
 
 // appendEscaped appends a text in which nothing can be taken for the frame or for a label: it gets another sign for the <
 // of a tag that frames something, and a backslash before what begins a line as a label does. Whatever breaks a line for
@@ -37,11 +40,11 @@ func appendEscaped(dst []byte, text string) []byte {
 	for i := 0; i < len(text); {
 		if begins {
 			begins = false
-			i = skipUnseen(text, i)
+			i = skipLead(text, i)
 			if i == len(text) {
 				break
 			}
-			if text[i] == '[' && opensLabel(text[i+1:]) {
+			if r, size := utf8.DecodeRuneInString(text[i:]); isOpenBracket(r) && opensLabel(text[i+size:]) {
 				dst = append(dst, text[at:i]...)
 				dst = append(dst, '\\')
 				at = i
@@ -63,6 +66,12 @@ func appendEscaped(dst []byte, text string) []byte {
 				at, begins = i+3, true
 				i += 2
 			}
+		case 0xef:
+			if strings.HasPrefix(text[i:], "＜") && opensFrame(text[i+len("＜"):]) {
+				dst = append(dst, text[at:i]...)
+				dst = append(dst, neutralSign...)
+				at = i + len("＜")
+			}
 		}
 		i++
 		for i < len(text) && !begins && plainByte[text[i]] {
@@ -79,7 +88,7 @@ const openedWithin = 128
 // plainByte has the bytes that appendEscaped passes over.
 var plainByte = func() (t [256]bool) {
 	for c := range t {
-		t[c] = c != '\n' && c != '<' && c != 0xe2
+		t[c] = c != '\n' && c != '<' && c != 0xe2 && c != 0xef
 	}
 	return t
 }()
@@ -96,17 +105,18 @@ func unseen(r rune) bool {
 	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r)
 }
 
-// skipUnseen passes over what a line may begin with and nobody sees.
-func skipUnseen(text string, i int) int {
+// skipLead passes over what a line may begin with before its text: what nobody sees, and the marks of quotes, lists,
+// titles and emphasis.
+func skipLead(text string, i int) int {
 	for i < len(text) {
 		switch c := text[i]; {
-		case c == ' ' || c == '\t':
+		case c < utf8.RuneSelf && strings.IndexByte(" \t>*_#~+-|", c) >= 0:
 			i++
 		case c < utf8.RuneSelf:
 			return i
 		default:
 			r, size := utf8.DecodeRuneInString(text[i:])
-			if r == 0x2028 || r == 0x2029 || !unicode.IsSpace(r) && !unseen(r) {
+			if r == 0x2028 || r == 0x2029 || !unicode.IsSpace(r) && !unseen(r) && r != '•' {
 				return i
 			}
 			i += size
@@ -115,33 +125,43 @@ func skipUnseen(text string, i int) int {
 	return i
 }
 
-// lookAhead is how many bytes may stand between the letters of a name.
-const lookAhead = 256
-
-// letter is a rune as names are compared, 0 for one that does not count in them.
-func letter(r rune) rune {
-	if r == ' ' || r == '_' || r == '-' || r >= utf8.RuneSelf && (unicode.IsSpace(r) || unseen(r)) {
-		return 0
-	}
-	return unicode.ToLower(unicode.ToUpper(r)) // so that the long s is an s
+// opensLabel reports whether what stands behind a bracket begins as one of the labels, or as the line that tells of turns
+// that were left out, in whatever spelling.
+func opensLabel(s string) bool {
+	name, _ := labelAt(s)
+	return slices.ContainsFunc(labelNames, func(l string) bool { return strings.HasPrefix(name, l) })
 }
 
-// opensLabel reports whether what stands behind a bracket begins as one of the labels, in whatever spelling.
-func opensLabel(s string) bool {
-	var name [16]byte
-	n := 0
+// labelAt returns the letters that follow a bracket, as far as they can be those of a label, and what stands behind them.
+// The line for turns that were left out has the letters of leftOut, wherever its dots and its number stand.
+func labelAt(s string) (name, rest string) {
+	var letters [24]byte
+	n, dots := 0, false
 	for i, r := range s {
-		r = letter(r)
-		if r == 0 && i < lookAhead {
+		switch l := letter(r); {
+		case l == 0 && i < lookAhead:
+			continue
+		case n == 0 && l == '.':
+			dots = true
+			continue
+		case n == 0 && (isOpenBracket(l) || dots && '0' <= l && l <= '9'):
+			continue
+		case 'a' <= l && l <= 'z' && n < len(letters):
+			letters[n] = byte(l)
+			n++
 			continue
 		}
-		if r < 'a' || r > 'z' || n == len(name) {
-			break
-		}
-		name[n] = byte(r)
-		n++
+		rest = s[i:]
+		break
 	}
-	return slices.ContainsFunc(labelNames, func(l string) bool { return strings.HasPrefix(string(name[:n]), l) })
+	name = string(letters[:n])
+	if dots {
+		if !strings.HasPrefix(name, "turn") {
+			return "", rest
+		}
+		name = leftOut
+	}
+	return name, rest
 }
 
 // opensFrame reports whether what stands behind a < makes it a tag of the frame, in whatever spelling, or may do so with

@@ -122,7 +122,7 @@ func accept(reply *llm.Reply, s gateSource) (accepted, error) {
 	var out accepted
 	// What stays after a cut is held to the same rules as what came.
 	for text := readable(reply.Text); ; {
-		narrative, refusal := narrativeOf(text, reply.Reasoned, c.tools)
+		narrative, refusal := narrativeOf(text, reply.Reasoned, c.habits)
 		if refusal == nil {
 			refusal = c.refuse(narrative)
 		}
@@ -182,13 +182,12 @@ type checker struct {
 	request *pemmican.SummaryRequest
 	prompt  string
 	dropped []bool // by block
-	// tools are the names of the tools that the transcript and the request know.
-	tools map[string]bool
+	habits
 	names *nameSet // nil until known is asked
 }
 
 func newChecker(s gateSource) *checker {
-	c := &checker{request: s.Request, prompt: s.Prompt, tools: map[string]bool{}}
+	c := &checker{request: s.Request, prompt: s.Prompt}
 	if c.request == nil {
 		c.request = &pemmican.SummaryRequest{}
 	}
@@ -204,14 +203,7 @@ func newChecker(s gateSource) *checker {
 			c.dropped[i] = true
 		}
 	}
-	for i := range t.Blocks {
-		if name := t.Blocks[i].Tool; name != "" && !c.tools[name] {
-			c.tools[name] = true
-		}
-	}
-	for name := range c.request.Tools {
-		c.tools[name] = true
-	}
+	c.habits = habitsOf(c.request)
 	return c
 }
 
@@ -222,6 +214,9 @@ func (c *checker) refuse(narrative string) *Refusal {
 	}
 	if unit := loopIn(narrative); unit != "" {
 		return refuse(ReasonLoop, unit)
+	}
+	if refusal := turnIn(narrative); refusal != nil {
+		return refusal
 	}
 	if of := c.echo(narrative); of != "" {
 		return refuse(ReasonEcho, of)

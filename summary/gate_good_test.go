@@ -144,6 +144,21 @@ var goodSummaries = []struct {
 		goodSummary + "\n\n## Key Decisions\n- The lifetime is named defaultLifetime, since 86400 told nobody its unit.\n- vendor/ stays as it is, by the person's own words.\n\n## Errors and Fixes\n- ErrTokenExpired at session_store_test.go:88: want 3600, got 86400. Fixed.",
 	},
 	{"a brand and a total", gateSession, "Fixed in session_store.go by one edit, which the team sees on GitHub; 82800 less than before. PRT-118 can be closed, TestRotateToken passes, 8443 stays open."},
+	{"who wanted what", gateSession, "User: wants the login to work again (PRT-118), and vendor/ left alone.\nDone: RotateToken in session_store.go.\nAction: tell operations about port 8443."},
+	{"turns in a list", gateSession, "- [User] asked why the login fails (PRT-118)\n- [Assistant] found RotateToken\n- [User] asked for port 8443"},
+	{"titles in brackets", gateSession, "[Goal]\nFix PRT-118.\n\n[Files]\n- session_store.go: edited\n\n[Plan]\n- tell operations about port 8443"},
+	{"code at the end", gateSession, "RotateToken in session_store.go takes defaultLifetime now:\n\n```go\nreturn s.redis.SetNX(ctx, tokenKey, defaultLifetime)\n```"},
+	{"a command at the end", gateSession, "The lifetime in session_store.go is fixed. To see it again:\n\n```bash\ngo test ./internal/auth/... -run TestRotateToken\n```"},
+	{"tools by name", gateSession, "read and bash were used.\nedit(session_store.go) was the only change, of RotateToken; bash: `go test` passed."},
+	{"a plan struck out", gateSession, "PRT-118: <s>revert 4.12.0</s>, since RotateToken in session_store.go is fixed. Left: <s>8443</s>"},
+	{
+		"about dialects, indented", dialectSession,
+		"An open call in parser/toolcalls.go looks like this:\n\n    <tool_call>\n    {\"name\": \"read\", \"arguments\": {\n\nparseHermesOpen reads it, and stripThink takes `<think>` and <think> blocks off.",
+	},
+	{
+		"about dialects, an example at the end", dialectSession,
+		"parseHermesOpen in parser/toolcalls.go takes this:\n\n```json\n{\"name\": \"search\", \"arguments\": {\"q\": \"DeepSeek\"}}\n```",
+	},
 }
 
 func TestGoodSummaries(t *testing.T) {

@@ -9,10 +9,17 @@ import (
 // The words of which one makes a name that of a secret, in lower case.
 var (
 	// A person may have chosen the value, so it may be any word.
-	passwordWords = []string{"password", "passwd", "passphrase", "_pwd", "_pass", "secret"}
+	passwordWords = []string{"password", "passwd", "passphrase", "secret", "passwort", "kennwort"}
+	// These are words for a password only where they are a word of their own.
+	shortWords = []string{"pass", "pwd", "pw", "senha", "mot de passe"}
+	// The same in the letters of other scripts, in which no case is told from another. What the automaton looks for is a
+	// part of each, of the fewest different bytes.
+	foreignWords = []struct{ name, part string }{
+		{"contraseña", "contrase"}, {"пароль", "арол"}, {"Пароль", "арол"}, {"密码", "密"}, {"密碼", "密"}, {"パスワード", "スワ"}, {"비밀번호", "밀번"},
+	}
 	// A machine has made the value, so it has more than words. The word is also one for many other things.
 	tokenWords = []string{
-		"token", "credential", "api_key", "api-key", "apikey", "access_key", "access-key", "accesskey",
+		"token", "credential", "api_key", "api-key", "api key", "apikey", "access_key", "access-key", "accesskey",
 		"private_key", "private-key", "privatekey", "encryption_key", "signing_key", "auth_key",
 	}
 )
@@ -120,67 +127,136 @@ type name struct {
 	option     bool // it is an option of a command
 	query      bool // it is a parameter of a URL
 	quoted     bool // it stands in quotes, and so does its value then, if it is text
+	element    bool // it is an element of a list, and its value the next one
+	short      bool // its word is one of shortWords, and all of it: the value has to tell that it is a secret
 }
 
 // assigned finds the value of a name for a secret, whatever it is made of, as long as it can be told from source code
 // and from prose. The word of the name begins at start and ends at end.
 func assigned(token bool) finder {
-	return func(x *search, start, end int) {
-		if start < x.assignedDone {
+	return func(x *search, start, end int) { x.named(&name{token: token}, start, end) }
+}
+
+// assignedShort is assigned for one of shortWords.
+func assignedShort(x *search, start, end int) {
+	const most = 64 // bytes before the word
+	s := x.s
+	if end < len(s) && (isLower(s[end]) || isUpper(s[end]) && !isLower(s[end-1])) || start == 0 && x.glued {
+		return
+	}
+	if from := x.nameStart(start, most); from < start && s[from] != '-' { // options run words together, as in -storepass
+		before := s[start-1]
+		if isDigit(before) || isUpper(before) || isLower(before) && !isUpper(s[start]) {
+			return // within a word
+		}
+	}
+	x.named(&name{short: start == 0 || s[start-1] != '_'}, start, end)
+}
+
+// assignedForeign is assigned for the words that have that part.
+func assignedForeign(part string) finder {
+	return func(x *search, start, _ int) {
+		for _, w := range foreignWords {
+			if w.part != part {
+				continue
+			}
+			from := start - strings.Index(w.name, part)
+			if from < 0 || !strings.HasPrefix(x.s[from:], w.name) && !(part == "contrase" && hasPrefixFold(x.s[from:], w.name)) {
+				continue
+			}
+			n := name{}
+			x.named(&n, from, from+len(w.name))
 			return
 		}
-		n := name{token: token}
-		sign, ok := x.readName(&n, start, end)
-		if !ok || token && n.end <= end+1 && notBefore.has(lastWord(n.text[:len(n.text)-(n.end-start)])) {
-			return
-		}
-		x.readValue(&n, sign)
 	}
 }
 
-// readName reads the name around the word, and returns where its sign stands, or its value where it is an option. What
-// most names fail in comes first.
-func (x *search) readName(n *name, start, end int) (sign int, ok bool) {
+// named finds the value of the name that has a word for a secret in it, from start to end.
+func (x *search) named(n *name, start, end int) {
+	if start < x.assignedDone {
+		return
+	}
+	sign, signed := x.readName(n, start, end)
+	if sign < 0 || n.token && n.end <= end+1 && notBefore.has(lastWord(n.text[:len(n.text)-(n.end-start)])) {
+		return
+	}
+	if signed {
+		x.readValue(n, sign)
+	} else {
+		x.place(n, sign)
+	}
+}
+
+// readName reads the name around the word, and returns where what follows it stands, and whether that is a sign, or a
+// value where the name is an option. The position is -1 where there is no name. What most names fail in comes first.
+func (x *search) readName(n *name, start, end int) (sign int, signed bool) {
 	const most = 64 // bytes before the word and behind it
 	s := x.s
 	n.end = skip(s, end, isIdent, most)
 	sign = n.end
-	for sign < len(s) && sign < n.end+8 && (is(s[sign], isQuote) && s[sign] != '\n' || s[sign] == ']') {
+	for sign < len(s) && sign < n.end+8 && (is(s[sign], isQuote) && s[sign] != '\n' || s[sign] == ']' || s[sign] == '*') {
 		sign++
 	}
 	if sign == len(s) {
-		return 0, false
+		return -1, false
 	}
-	signed := s[sign] == ':' || s[sign] == '='
-	if !signed && sign == n.end {
-		return 0, false
+	switch c := s[sign]; c {
+	case ':', '=':
+		signed = true
+	case wideColon[0]:
+		c, _ = character(s, sign)
+		signed = c < utf8.RuneSelf
+	case '&', 'u': // a quote that is escaped by its name, or by its number
+		q := sign
+		if c == 'u' && sign > n.end {
+			q--
+		}
+		if c, next := character(s, q); (c == '"' || c == '\'') && next < len(s) {
+			sign = blanks(s, next)
+		}
+		if sign == len(s) {
+			return -1, false
+		}
+		signed = s[sign] == ':' || s[sign] == '='
+	default:
+		if sign == n.end && c != '>' && c != '<' && c != '|' && c != ',' && c != '\n' && c < utf8.RuneSelf {
+			return -1, false
+		}
 	}
 	if rest := s[end:n.end]; rest != "" && !n.readRest(s[end-1], rest) {
-		return 0, false
+		return -1, false
 	}
 
 	n.start = x.nameStart(start, most)
 	if n.start == 0 && x.glued || start-n.start == most || strings.HasSuffix(s[:n.start], "://") {
-		return 0, false // not the whole name, or the user in a URL
+		return -1, false // not the whole name, or the user in a URL
 	}
+	if s[n.start] == 'u' && n.start > 0 && s[n.start-1] == '\\' && hexEscape(s[n.start:]) != 0 {
+		n.start += len("u0000")
+	}
+	p := n.start
 	for s[n.start] == '-' {
 		n.start++
 		n.option = true
 	}
+	if n.start > start || n.short && strings.ContainsAny(s[end:n.end], letters) {
+		return -1, false // the word is a part of something else
+	}
 	n.text = s[n.start:n.end]
-	n.upper = !strings.ContainsFunc(n.text, func(r rune) bool { return r < utf8.RuneSelf && isLower(byte(r)) })
-	if n.option {
-		return sign, true
+	n.upper = !strings.ContainsFunc(n.text, func(r rune) bool { return r >= utf8.RuneSelf || isLower(byte(r)) })
+	if !n.option {
+		p = n.start
 	}
-	p := n.start
-	if p > 0 && (s[p-1] == '"' || s[p-1] == '\'') {
+	c, q := characterBefore(s, p)
+	if c == '"' || c == '\'' {
 		n.quoted = sign > n.end
-		p--
-		for p > 0 && s[p-1] == '\\' {
-			p--
-		}
+		p = q
 	}
-	n.query = p > 0 && (s[p-1] == '?' || s[p-1] == '&')
+	if n.option {
+		c, _ := character(s, sign)
+		return sign, signed || c != ',' && c != '\n' && c != '|'
+	}
+	n.query = c == '?' || c == '&'
 	n.lineStart = x.atLineStart(p)
 	return sign, signed
 }
@@ -212,7 +288,7 @@ func (x *search) atLineStart(p int) bool {
 		switch c := s[p-1]; {
 		case c == '\n' || c == '\r':
 			return true
-		case c == ' ' || c == '\t' || c == '-' || c == '+' || c == '#' || c == '>' || c == '`': // lists, diffs and quotations
+		case c == ' ' || c == '\t' || c == '-' || c == '+' || c == '#' || c == '>' || c == '`' || c == '*': // lists, diffs and quotations
 			p--
 		case isDigit(c): // line numbers, as in the output of a reader: "12 | NAME=", "12:NAME="
 			p--
@@ -250,18 +326,20 @@ func lastWord(name string) string {
 // readValue reads the sign at p and the value behind it, and adds the value if it is a secret.
 func (x *search) readValue(n *name, p int) {
 	s := x.s
-	spaced := p > n.end && !n.quoted
+	spaced := p > n.end && (!n.quoted || n.option)
 	colon := false
+	c, next := character(s, p)
+	wide := s[p] >= utf8.RuneSelf
 	switch {
 	case strings.HasPrefix(s[p:], ":="), strings.HasPrefix(s[p:], "=>"):
 		p, spaced = p+2, true
 	case strings.HasPrefix(s[p:], "=="), strings.HasPrefix(s[p:], "=~"), strings.HasPrefix(s[p:], "::"):
 		return
-	case s[p] == '=':
-		p++
-	case s[p] == ':':
-		p, colon = p+1, true
-	case !spaced:
+	case c == '=':
+		p = next
+	case c == ':':
+		p, colon = next, true
+	case !spaced && !n.option:
 		return
 	default: // an option, and its value
 	}
@@ -270,14 +348,18 @@ func (x *search) readValue(n *name, p int) {
 		p++
 	}
 	spaced = spaced || p > behind
-	q := p
-	for q < len(s) && s[q] == '\\' {
-		q++
+	if strings.HasPrefix(s[p:], "**") || strings.HasPrefix(s[p:], "__ ") {
+		x.assign(x.word(n, p+2, places{sure: true})) // the name, or the value, is emphasized in Markdown
+		return
 	}
-	switch {
-	case q == len(s):
-	case s[q] == '"', s[q] == '\'', s[q] == '`':
-		x.quotedValue(n, q+1, q-p, s[q])
+	if s[n.end-1] >= utf8.RuneSelf || wide {
+		x.assign(x.word(n, p, places{sure: true})) // no configuration, but a sentence
+		return
+	}
+	switch c, _ := character(s, p); c {
+	case 0:
+	case '"', '\'', '`':
+		x.quotedText(n, p)
 	default:
 		x.bareValue(n, p, colon, spaced)
 	}
@@ -287,9 +369,10 @@ func (x *search) readValue(n *name, p int) {
 func (x *search) quotedValue(n *name, p, slashes int, quote byte) {
 	const most = 8192 // bytes of a value
 	s := x.s
+	blank := false
 	run, end := 0, p                       // of backslashes before end
 	for end < len(s) || x.limit < len(s) { // else the text was cut
-		if end == len(s) || s[end] == '\n' || end-p == most {
+		if end == len(s) || s[end] == '\n' || end-p == most || blank && !n.upper && end-p > mostOfPhrase {
 			return
 		}
 		c := s[end]
@@ -297,9 +380,7 @@ func (x *search) quotedValue(n *name, p, slashes int, quote byte) {
 			end -= run
 			break
 		}
-		if (c == ' ' || c == '\t') && !n.upper {
-			return // prose
-		}
+		blank = blank || c == ' ' || c == '\t'
 		switch {
 		case c != '\\':
 			run = 0
@@ -310,22 +391,39 @@ func (x *search) quotedValue(n *name, p, slashes int, quote byte) {
 		}
 		end++
 	}
-	value := s[p:end]
+	if end == len(s) && blank && !n.upper {
+		return // a sentence that was cut
+	}
+	if x.isQuotedSecret(n, s[p:end]) {
+		x.assign(p, end)
+	}
+}
+
+// isQuotedSecret reports whether all of a text in quotes, or of another place of its own, is the secret of a name.
+func (x *search) isQuotedSecret(n *name, value string) bool {
 	if noSecret(n, value) || !n.upper && (len(value) < 4 || n.token && !mixed(value)) {
-		return
+		return false
+	}
+	if !n.upper && strings.ContainsAny(value, " \t") && (n.token || !isPassphrase(value)) {
+		return false
+	}
+	if (n.short || n.element) && !fair(value) && !isPassphrase(value) || !n.upper && isFile(value) && strings.Contains(value, "/") {
+		return false
 	}
 	for _, template := range []string{"${", "#{", "{{"} {
 		if strings.Contains(value, template) {
-			return
+			return false
 		}
 	}
-	x.assign(p, end)
+	return true
 }
 
-// assign adds a value of a name.
+// assign adds a value of a name, if it is not empty.
 func (x *search) assign(start, end int) {
-	x.add(start, end, idAssigned)
-	x.assignedDone = end
+	if start < end {
+		x.add(start, end, idAssigned)
+		x.assignedDone = end
+	}
 }
 
 // bareValue adds the value without quotes that begins at p.
@@ -339,6 +437,8 @@ func (x *search) bareValue(n *name, p int, colon, spaced bool) {
 			return false
 		case ',', ';', ')', ']', '}', '&', '<':
 			return env && n.lineStart
+		case 0xe3, 0xef: // of the marks of East Asian text
+			return env
 		default:
 			return c > ' '
 		}
@@ -349,6 +449,9 @@ func (x *search) bareValue(n *name, p int, colon, spaced bool) {
 	}
 	value := s[p:end]
 	if noSecret(n, value) || called(value) || !env && !isText(n, value, s[end:], colon, spaced) {
+		return
+	}
+	if n.short && (!fair(value) || colon && n.upper) { // what has passed in a test, and where it is
 		return
 	}
 	for end < len(s) && goesOn(s[end]) {
@@ -373,6 +476,8 @@ func isText(n *name, value, rest string, colon, spaced bool) bool {
 	switch {
 	case isNumber(value):
 		return plain && !n.token
+	case isFile(value) && strings.Contains(value, "/"), n.token && joinsWords(value) && !n.query:
+		return false // what names something
 	case !isIdentifier(value):
 		if n.token {
 			return hasDigit && mixed(value) && !code
@@ -467,7 +572,7 @@ func noSecret(n *name, value string) bool {
 	if len(value) < 3 || len(value) < 4 && isNumber(value) {
 		return true
 	}
-	if strings.EqualFold(value, n.text) || isVersion(value) || value[0] == '\\' {
+	if strings.EqualFold(value, n.text) || isVersion(value) || value[0] == '\\' || isAlgorithm(value) {
 		return true
 	}
 	if n.token && (n.plural && len(value) < 16 || hasWord(value) && !strings.ContainsAny(value, "0123456789")) {

@@ -1,6 +1,7 @@
 package secrets
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -50,6 +51,30 @@ func BenchmarkRedactor(b *testing.B) {
 	}
 }
 
+// BenchmarkRemove is the speed for real text, with few values and with as many as are known.
+func BenchmarkRemove(b *testing.B) {
+	text := sources(b, benchBytes)[0].text
+	for _, count := range []int{10, mostKnown} {
+		b.Run(strconv.Itoa(count), func(b *testing.B) {
+			k := knownPasswords(count)
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				k.Remove(text)
+			}
+		})
+	}
+	b.Run("worst", func(b *testing.B) {
+		var r Redactor
+		k := r.Secrets("DB_PASSWORD=" + strings.Repeat("a", 500) + "1\nDB_PASSWORD=" + strings.Repeat("a", 499) + "2b")
+		text := strings.Repeat("a", len(text))
+		b.SetBytes(int64(len(text)))
+		for b.Loop() {
+			k.Remove(text)
+		}
+	})
+}
+
 // BenchmarkWorst is for texts that are made of what the rules look for: the speed for four times as much has to be the same.
 func BenchmarkWorst(b *testing.B) {
 	for _, s := range worst() {
@@ -97,6 +122,19 @@ func worst() []source {
 		{"prefixes", "sk-sk_live_ghp_xoxb-AKIAeyJ"},
 		{"markers", "[redacted: jwt]key=[redacted: "},
 		{"kelvin", "to" + kelvin + "en = " + longS + "ecret "},
+		{"sentences", "the password of the password is pass is 'password is "},
+		{"pairs", "name: password\nvalue: name=password value=password, value: "},
+		{"tags", "<password>&lt;password&gt;\\u003cpassword\\u003e"},
+		{"cells", "| password | **token:** "},
+		{"entities", "password&quot;:&quot;password\\u0022:\\u0022"},
+		{"lists", "\"--password\", --token\n- "},
+		{"commands", "mysql -u sshpass echo a | sudo -S curl \"-u\" "},
+		{"hashes", "$6$$2b$$argon2"},
+		{"files", "*:*:*:*:a:5432:"},
+		{"parameters", "?code=&sig=&amp;signature="},
+		{"phrases", "password='a b password=\"c d mnemonic seed phrase "},
+		{"scripts", "密码：パスワード是пароль: "},
+		{"short", "pass: pw pwd=pass "},
 		{"secrets", "DB_PASSWORD=hunter2\n" + "gh" + "p_" + random(203, 36, alnum) + "\n"},
 	}
 }

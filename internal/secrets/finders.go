@@ -15,10 +15,14 @@ const (
 	idJWT        = "jwt"               // a JSON web token
 	idToken      = "token"             // what a vendor's prefix tells
 	idCurl       = "curl-password"     // the password in an option of curl
+	idCommand    = "command-password"  // the password in an option of another command, or piped into it
+	idHash       = "password-hash"     // the hash of a password
+	idSignature  = "url-signature"     // what a parameter of a URL permits to whoever has it
+	idMnemonic   = "seed-phrase"       // the words of a wallet
 	idKubernetes = "kubernetes-secret" // a value in a secret of Kubernetes
 )
 
-var ourIDs = []string{idAssigned, idURL, idHeader, idCookie, idKey, idJWT, idToken, idCurl, idKubernetes}
+var ourIDs = []string{idAssigned, idURL, idHeader, idCookie, idKey, idJWT, idToken, idCurl, idCommand, idHash, idSignature, idMnemonic, idKubernetes}
 
 // finders are our own rules by the word that each looks for, in lower case.
 var finders = func() map[string]finder {
@@ -32,12 +36,41 @@ var finders = func() map[string]finder {
 		"curl":          curlCommand,
 		"-u":            curlUser,
 		"--user":        curlUser,
+
+		"sig=":             urlParameter,
+		"signature=":       urlParameter,
+		"hmac=":            urlParameter,
+		"code=":            urlParameter,
+		"telegram.org/bot": hook(':', 30),
+		"/api/webhooks/":   hook('/', 40),
+
+		"sudo -s":          piped,
+		"chpasswd":         piped,
+		"passwd --stdin":   piped,
+		"--password-stdin": piped,
+		":5432:":           passwordFile,
+		":*:":              passwordFile,
+		"mnemonic":         mnemonic,
+		"seed phrase":      mnemonic,
+		"recovery phrase":  mnemonic,
+	}
+	for w, c := range commands {
+		m[w] = c.find
+	}
+	for _, w := range []string{"$2a$", "$2b$", "$2y$", "$5$", "$6$", "$y$", "$apr1$", "$argon2"} {
+		m[w] = passwordHash
 	}
 	for _, w := range passwordWords {
 		m[w] = assigned(false)
 	}
 	for _, w := range tokenWords {
 		m[w] = assigned(true)
+	}
+	for _, w := range shortWords {
+		m[w] = assignedShort
+	}
+	for _, w := range foreignWords {
+		m[w.part] = assignedForeign(w.part)
 	}
 	for i := range shapes {
 		sh := &shapes[i]
@@ -121,9 +154,73 @@ func (x *search) shape(sh *shape, start, end int) {
 		}
 	}
 	x.add(start, stop, idToken)
+	if sh.prefix == "AKIA" || sh.prefix == "ASIA" {
+		x.besideID(stop)
+	}
 }
 
-// urlPassword finds the password between the scheme and the host of a URL. The word is what stands behind the scheme.
+// besideID adds the secret of Amazon's that stands beside its identifier, which ends at p.
+func (x *search) besideID(p int) {
+	const size = 40
+	s := x.s
+	from := p
+	for from < len(s) && from < p+8 && (is(s[from], isQuote) || s[from] == ',' || s[from] == ':' || s[from] == '|') {
+		from++
+	}
+	stop := skip(s, from, isBase64, size+1)
+	if from > p && stop == from+size && allMixed(s[from:stop]) {
+		x.add(from, stop, idToken)
+	}
+}
+
+// hook finds the token in the URL of a bot or of a webhook: digits, a separator, and at least so many characters.
+func hook(separator byte, least int) finder {
+	return func(x *search, _, end int) {
+		s := x.s
+		p := end
+		for p < len(s) && p < end+24 && isDigit(s[p]) {
+			p++
+		}
+		if p == end || p == len(s) || s[p] != separator {
+			return
+		}
+		from := p + 1
+		for p = from; p < len(s) && (is(s[p], isWord) || s[p] == '-'); {
+			p++
+		}
+		if p-from >= least {
+			x.add(from, p, idToken)
+		}
+	}
+}
+
+// urlParameter finds the signature of a signed URL, or a code that is given for a token. The word is a name and its sign.
+func urlParameter(x *search, start, end int) {
+	const (
+		least    = 16
+		mostName = 32
+	)
+	s := x.s
+	from := x.nameStart(start, mostName)
+	if from < start && s[start-1] != '-' && s[start-1] != '_' {
+		if s[from] != 'u' || from+len("u0026") != start {
+			return
+		}
+		from = start
+	}
+	if c, _ := characterBefore(s, from); c != '?' && c != '&' {
+		return
+	}
+	p := end
+	for p < len(s) && (is(s[p], isToken) || s[p] == '%') {
+		p++
+	}
+	if value := s[end:p]; len(value) >= least && allMixed(value) && !isNamed(value) {
+		x.add(end, p, idSignature)
+	}
+}
+
+// urlPassword finds the password between the scheme and the host of a URL, or a token in its place. The word is what stands behind the scheme.
 func urlPassword(x *search, start, end int) {
 	const most = 512 // bytes of a user and a password
 	s := x.s
@@ -135,13 +232,21 @@ scan:
 			colon = i
 		case c == '@':
 			at = i
+		case c == '/' && colon >= 0 && at < 0 && isDatabase(s[max(0, start-10):start]) && strings.Trim(s[colon+1:i], digits) != "" && s[colon+1] != '$':
+			// A slash that should have been escaped.
 		case c <= ' ', c == '/', c == '?', c == '"', c == '\'', c == '`', c == '<', c == '>', c == '\\':
 			if c != '<' && c != '>' || colon >= 0 && at < 0 && c == '<' {
 				break scan
 			}
 		}
 	}
-	if start == 0 && x.glued || colon < 0 || at < colon {
+	if start == 0 && x.glued || at < colon {
+		return
+	}
+	if colon < 0 {
+		if at > end {
+			x.urlToken(end, at)
+		}
 		return
 	}
 	value := s[colon+1 : at]
@@ -150,6 +255,24 @@ scan:
 		return
 	}
 	x.add(colon+1, at, idURL)
+}
+
+// isDatabase reports whether a text ends with the scheme of a database.
+func isDatabase(s string) bool {
+	for _, scheme := range []string{"postgres", "postgresql", "mysql", "mongodb", "redis", "amqp"} {
+		if strings.HasSuffix(s, scheme) {
+			return true
+		}
+	}
+	return false
+}
+
+// urlToken adds a token in the place of the user of a URL.
+func (x *search) urlToken(start, end int) {
+	const least = 16
+	if value := x.s[start:end]; len(value) >= least && allMixed(value) && !isNamed(value) && strings.Trim(value, letters+digits+"_-.~%") == "" {
+		x.add(start, end, idURL)
+	}
 }
 
 // closes reports whether a value is all of a variable.
@@ -209,7 +332,7 @@ func (x *search) credential(p, least int) {
 	}
 	x.headerDone = stop
 	value := s[p:stop]
-	if len(value) < least || noSecret(&name{token: true}, value) {
+	if len(value) < least || noSecret(&name{token: true}, value) || isFile(value) && strings.Contains(value, "/") {
 		return
 	}
 	closed := stop == len(s) || s[stop] == '"' || s[stop] == '\'' || endsLine(s[stop:])
@@ -384,7 +507,14 @@ func curlCommand(x *search, start, end int) {
 // curlUser finds the password in an option of curl in quotes that are escaped. What gitleaks has for it does not know those.
 func curlUser(x *search, start, end int) {
 	s := x.s
-	if start == 0 || !is(s[start-1], isSpace) || !x.behindCurl(start) {
+	if start == 0 || !x.behindCurl(start) {
+		return
+	}
+	if s[start-1] == '"' || s[start-1] == '\'' {
+		curlOption.value(x, end)
+		return
+	}
+	if !is(s[start-1], isSpace) {
 		return
 	}
 	p := end

@@ -77,6 +77,8 @@ var joints = []string{
 	"=", ": ", " := ", "\n", " ", `\n`, `"`, `\"`, `\\"`, "'", "`", "a1", "é", kelvin, longS, "::", "curl ", "-----", "_", "-", ".", "/", "@", "${", "}", "<", ">",
 	"x", "[redacted: jwt]", "[redacted: ", "]", "\x80", "hunter2", "8c1fe0a7d2b94e63", "Basic ", "Bearer ", "PRIVATE KEY" + dashes + "\n", dashes + "END PRIVATE KEY" + dashes,
 	"MIIE" + random(131, 60, alnum), "data:\n  a: YWJjZGVm\n", "kind: ", "DB_", "export ", ",", ";", "\r\n", "\t", "T0p$ecret!",
+	" is ", "**", "|", "| ", "</", "value", "name: ", "key=\"", "&quot;", "&lt;", "&amp;", `\u0022`, `\u003c`, "：", "。", " login ", "machine ", "echo ", " | ", "--", ", ", "- ", "?", "&",
+	"c4rrot St1ck", "Hunt3rTwo9", " for bob is ", "=\"Hunt3rTwo9\"", "host:5432:a:b:",
 }
 
 // text is a mixture of secrets, parts of secrets, names and what stands between them.

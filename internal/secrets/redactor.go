@@ -10,7 +10,7 @@ import (
 // The zero value is ready for use. It is safe for concurrent use.
 type Redactor struct {
 	// CacheBytes bounds the memory for results, in bytes. A text without secrets takes about a hundred of them, one with
-	// secrets its own length as well. Defaults to 16 MiB.
+	// secrets its own length as well, and theirs. Defaults to 16 MiB.
 	CacheBytes int
 
 	// Two generations: when the young one is full the old one is let go, so that what is in use survives and the bound
@@ -20,10 +20,11 @@ type Redactor struct {
 	size       int // of young
 }
 
-// result is what Redact returned; text is empty where nothing was found.
+// result is what is known of a text. Its fields are empty where nothing was found.
 type result struct {
-	text  string
-	found int
+	text   string // with markers
+	found  int
+	values []knownValue
 }
 
 // cacheKey tells texts apart: by two hashes, for one text in the place of another would be worse than a wrong count.
@@ -43,23 +44,44 @@ const (
 
 // Redact is the function Redact.
 func (r *Redactor) Redact(text string) (redacted string, found int) {
+	known := r.search(text)
+	if known.found == 0 {
+		return text, 0
+	}
+	return known.text, known.found
+}
+
+// search returns what is known of a text, or looks for it.
+func (r *Redactor) search(text string) result {
 	if len(text) < leastCached {
-		return Redact(text)
+		return newResult(text)
 	}
 	key := cacheKey{maphash.String(seeds[0], text), maphash.String(seeds[1], text), len(text)}
 	known, ok := r.get(key)
 	if !ok {
 		// Searched outside the lock: two who meet here at once both search, and find the same.
-		known.text, known.found = Redact(text)
-		if known.found == 0 {
-			known.text = ""
-		}
+		known = newResult(text)
 		r.put(key, known)
 	}
-	if known.found == 0 {
-		return text, 0
+	return known
+}
+
+func newResult(text string) result {
+	spans := find(text)
+	if len(spans) == 0 {
+		return result{}
 	}
-	return known.text, known.found
+	return result{replace(text, spans), len(spans), valuesOf(text, spans)}
+}
+
+// size returns the bytes that a result takes in the cache, about.
+func (k *result) size() int {
+	const valueBytes = 32 // two strings, without what is in them
+	size := entryBytes + len(k.text)
+	for _, v := range k.values {
+		size += valueBytes + len(v.text)
+	}
+	return size
 }
 
 func (r *Redactor) get(key cacheKey) (result, bool) {
@@ -87,7 +109,7 @@ func (r *Redactor) add(key cacheKey, known result) {
 	if r.CacheBytes <= 0 {
 		half = defaultCacheBytes / 2
 	}
-	size := entryBytes + len(known.text)
+	size := known.size()
 	if size > half {
 		return
 	}

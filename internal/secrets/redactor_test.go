@@ -50,7 +50,7 @@ func TestCacheIsBounded(t *testing.T) {
 		size := 0
 		for _, generation := range []map[cacheKey]result{r.young, r.old} {
 			for _, known := range generation {
-				size += entryBytes + len(known.text)
+				size += known.size()
 			}
 		}
 		if size > r.CacheBytes {

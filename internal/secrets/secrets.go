@@ -2,10 +2,15 @@
 // vendor and no summary.
 //
 // It knows the rules of gitleaks (version 8.30.1), which are for files in a repository, and some of its own for what a
-// transcript holds beside those: the content of .env files and of requests, commands, logs, JSON in JSON, and text that
-// was cut off in the middle. What gitleaks' detector finds in a text without a path is found here too, with two
-// exceptions: a private key needs a body, and the checksums of go.sum stay. A comment that switches gitleaks off switches
-// nothing off here.
+// transcript holds beside those: the content of .env files and of requests, commands, logs, JSON in JSON, markup, tables,
+// sentences, and text that was cut off in the middle. There a value counts as a secret by the name that it has, in one of
+// several languages, and by what it looks like: the less stands between both, the more it has to look like one.
+//
+// What gitleaks' detector finds in a text without a path is found here too, with two exceptions: a private key needs a
+// body, and the checksums of go.sum stay. A comment that switches gitleaks off switches nothing off here.
+//
+// What says that a word is a password may be in one text, and the word alone in another. So the values that were found can
+// be collected, and removed from other texts wherever they stand: see Redactor.Secrets.
 //
 // A secret is replaced by a marker with the id of the rule, as in
 //
