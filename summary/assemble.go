@@ -141,7 +141,8 @@ func attachments(r pemmican.SummaryRequest, content func(path string) (text stri
 				continue
 			}
 		}
-		if strings.TrimSpace(text) == "" {
+		// Without its secrets a file would be another one, and with them it would stand here longer than where it was read.
+		if strings.TrimSpace(text) == "" || redact(text) != text {
 			continue
 		}
 		text = withoutOpenings(clean(text))
@@ -198,14 +199,14 @@ func inside(dir string, content func(path string) (string, bool)) func(string) (
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(root, path)
 		}
-		real, err := filepath.EvalSymlinks(path)
+		target, err := filepath.EvalSymlinks(path)
 		if err != nil {
 			return "", false
 		}
-		if rel, err := filepath.Rel(root, real); err != nil || !filepath.IsLocal(rel) {
+		if rel, err := filepath.Rel(root, target); err != nil || !filepath.IsLocal(rel) {
 			return "", false
 		}
-		return content(real)
+		return content(target)
 	}
 }
 

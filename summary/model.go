@@ -143,13 +143,13 @@ func reasonFor(err error) string {
 }
 
 // withoutSecrets is an error whose text has none: what a reply or a provider said is a part of it.
-func withoutSecrets(err error) error {
+func (a *attempt) withoutSecrets(err error) error {
 	if refusal, ok := errors.AsType[*Refusal](err); ok {
-		return &Refusal{refusal.Reason, neutral(redact(refusal.Detail))}
+		return &Refusal{refusal.Reason, neutral(a.clean(refusal.Detail))}
 	}
 	if failure, ok := errors.AsType[*llm.Error](err); ok {
 		own := *failure
-		own.Message, own.Code = redact(own.Message), redact(own.Code)
+		own.Message, own.Code = a.clean(own.Message), a.clean(own.Code)
 		return &own
 	}
 	return err
@@ -173,6 +173,9 @@ type attempt struct {
 
 	// silentShare is what the last reply that looked like a silent overflow reported as input, of what we took it for.
 	silentShare float64
+
+	// known are the values of the secrets in the conversation, nil until they are needed.
+	known *secrets.Known
 
 	asked  pemmican.Asking
 	price  llm.Price
@@ -363,6 +366,29 @@ func redact(text string) string {
 	return text
 }
 
+// clean takes out of a text what looks like a secret, and the values of those that stand in the conversation, where what
+// tells that they are some may be missing here.
+func (a *attempt) clean(text string) string {
+	if a.known == nil {
+		t := a.r.Transcript
+		texts := make([]string, 0, 2*len(t.Blocks)+1)
+		texts = append(texts, a.r.Previous)
+		for _, m := range t.Messages {
+			var joined strings.Builder // a secret may be split over the parts of a message
+			for _, b := range t.Blocks[m.First:m.End] {
+				joined.WriteString(b.Text)
+				if b.Args != "" {
+					texts = append(texts, b.Args)
+				}
+			}
+			texts = append(texts, joined.String())
+		}
+		a.known = redactor.Secrets(texts...)
+	}
+	text, _ = a.known.Remove(redact(text))
+	return text
+}
+
 // withoutSplitSecrets is the request with secrets taken out that are split over neighbouring parts of one message. What
 // stands in one part is found when that is rendered.
 func withoutSplitSecrets(r pemmican.SummaryRequest) pemmican.SummaryRequest {
@@ -424,7 +450,7 @@ func (a *attempt) run(parent context.Context) (pemmican.SummaryText, error) {
 			Requests: a.asked.Requests, Err: context.DeadlineExceeded,
 		}
 	}
-	return out, withoutSecrets(err)
+	return out, a.withoutSecrets(err)
 }
 
 // write returns the body of the summary.
@@ -437,12 +463,12 @@ func (a *attempt) write(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	narrative := redact(framed(got.Narrative))
+	narrative := a.clean(framed(got.Narrative))
 	if !hasContent(narrative) {
 		return "", refuse(ReasonEcho, "what stands around an earlier summary")
 	}
 	if len(got.Flagged) > 0 {
-		names := neutral(redact(cutEnd(strings.Join(got.Flagged, ", "), maxFlagged)))
+		names := neutral(a.clean(cutEnd(strings.Join(got.Flagged, ", "), maxFlagged)))
 		narrative += "\n\n(Not found in the conversation, so be careful with it: " + names + ")"
 		note := "the summary names what the conversation does not have: " + names
 		if got.Cut > 0 {
@@ -519,9 +545,10 @@ const (
 )
 
 func (a *attempt) askCross(ctx context.Context) (*llm.Reply, error) {
+	a.prompt.Focus, a.prompt.KeptFrom = a.clean(a.prompt.Focus), a.clean(a.prompt.KeptFrom)
 	prompt := llm.Prompt{Model: a.model, System: crossSystem(a.prompt), MaxTokens: a.output()}
 	a.text = prompt.System + "\n\n" + crossUser("", a.prompt)
-	e, err := newExcerpt(withoutSplitSecrets(a.r), excerptOptions{Redact: redact, Workflow: a.prompt.Workflow})
+	e, err := newExcerpt(withoutSplitSecrets(a.r), excerptOptions{Redact: a.clean, Workflow: a.prompt.Workflow})
 	if err != nil {
 		return nil, err
 	}

@@ -716,13 +716,15 @@ func TestSecretsStay(t *testing.T) {
 			blocks[0].Text += "\nDB_PASSWORD=" + password
 		case 4:
 			blocks[0].Text += "\nvalue: " + key(3)
+		case 5:
+			blocks[0].Args = `{"command":"login bob ` + password + `"}`
 		case 6:
 			blocks[0].Args = `{"command":"curl -H \"Authorization: Bearer ` + key(4) + `\" http://x"}`
 		}
 		tr.Add(m.Role, blocks...)
 	}
 	tr.AddUser("With " + key(5) + " please.")
-	b := newBench(t, llm.Chat, modeltest.Reply{Text: good + "\n\nThe key is " + key(3) + "."})
+	b := newBench(t, llm.Chat, modeltest.Reply{Text: good + "\n\nThe key is " + key(3) + ", and one logs in as bob with " + password + "."})
 	b.model.Focus = "where " + key(6) + " comes from"
 	b.options.Summarizer = b.model
 	plan, report, err := pemmican.Compact(t.Context(), tr, b.options)
@@ -736,7 +738,7 @@ func TestSecretsStay(t *testing.T) {
 		}
 	}
 	narrative, _, _ := strings.Cut(plan.Summary, " earlier messages of this")
-	if strings.Contains(narrative, key(3)) || !strings.Contains(narrative, "[redacted") {
+	if strings.Contains(narrative, key(3)) || strings.Contains(narrative, password) || !strings.Contains(narrative, "[redacted") {
 		t.Errorf("the narrative is\n%s", narrative)
 	}
 }
