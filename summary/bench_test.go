@@ -153,7 +153,8 @@ func BenchmarkGateSource(b *testing.B) {
 func BenchmarkAccept(b *testing.B) {
 	r := drop(longTranscript(1_000_000), 20, 4000)
 	text := "## Goal\nMake the session reader faster.\n\n## Files\n- internal/session/file12.go: read\n- internal/token/file3.go: edited\n"
-	reply := &llm.Reply{Text: strings.Repeat(text, 2), Stop: llm.StopEnd}
+	text += "\n## Next Steps\n- internal/ledger/file7.go holds the lock for too long\n- run the tests of internal/session again, and look at internal/index/file3.go\n"
+	reply := &llm.Reply{Text: text, Stop: llm.StopEnd}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := accept(reply, gateSource{Request: &r}); err != nil {

@@ -18,36 +18,75 @@ var nothing = map[string]bool{
 	"tbd": true, "no content": true, "no information": true, "no messages": true, "no items": true, "no data": true,
 	"keine": true, "keiner": true, "keines": true, "nichts": true, "aucun": true, "aucune": true, "rien": true, "ninguno": true, "ninguna": true,
 	"nada": true, "nessuno": true, "nessuna": true, "nenhum": true, "nenhuma": true, "нет": true, "なし": true, "無し": true, "ありません": true, "無": true, "无": true,
-	"没有": true, "없음": true,
+	"没有": true, "없음": true, "未指定": true, "暂无": true, "未定": true, "特になし": true, "該当なし": true, "해당 없음": true, "nicht angegeben": true, "non spécifié": true,
+	"no especificado": true, "da definire": true, "não especificado": true, "не указано": true, "unspecified": true,
 }
 
-// maxNothing is how many words a line may have that begins with one for nothing, such as "(none - empty conversation)".
-const maxNothing = 8
+// negations are the words that a line may begin with that says in its own words that there is nothing.
+var negations = set(
+	"no, none, nothing, not, nowhere, keine, kein, keiner, keines, nichts, nicht, aucun, aucune, rien, pas, ningún, ninguno, ninguna, sin, nada",
+	"nessun, nessuno, nessuna, niente, nenhum, nenhuma, sem, нет, ничего, не",
+)
+
+// Bounds of a line that says nothing, in words, such as "(none - empty conversation)", and of one below a title.
+const (
+	maxNothing  = 8
+	maxNegation = 5
+)
 
 // emptyTemplate reports whether a text consists of titles and of words for nothing.
 func emptyTemplate(text string) bool {
 	text = strings.ReplaceAll(text, "：", ":")
-	single := !strings.Contains(text, "\n")
-	for line := range strings.SplitSeq(text, "\n") {
+	single, titled := !strings.Contains(text, "\n"), false
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
 		line = strings.TrimSpace(line)
 		if name, _ := titleOf(line); name != "" && (!single || strings.HasPrefix(line, "#")) {
+			titled = true
+			continue
+		}
+		if strings.HasPrefix(line, "|") {
+			if i+1 < len(lines) && isSeparator(lines[i+1]) {
+				titled = true
+			} else if !emptyRow(line) {
+				return false
+			}
 			continue
 		}
 		// A label may stand before it, as in "**Blockers**: none".
 		_, value, labelled := strings.Cut(line, ":")
-		if said := normal(line); said != "" && !saysNothing(said) && !(labelled && saysNothing(normal(value))) {
+		said := normal(line)
+		if !saysNothing(said, titled) && !(labelled && saysNothing(normal(value), true)) {
 			return false
 		}
 	}
 	return true
 }
 
-func saysNothing(said string) bool {
+// isSeparator reports whether a line is the one below the titles of a table.
+func isSeparator(line string) bool {
+	line = strings.TrimSpace(line)
+	return strings.HasPrefix(line, "|") && strings.Contains(line, "-") && strings.Trim(line, "|-: ") == ""
+}
+
+// emptyRow reports whether nothing stands in a row of a table behind what its first cell is a title of.
+func emptyRow(line string) bool {
+	cells := strings.Split(strings.Trim(line, "|"), "|")
+	if len(cells) > 1 {
+		cells = cells[1:]
+	}
+	return !slices.ContainsFunc(cells, func(cell string) bool { return !saysNothing(normal(cell), true) })
+}
+
+// saysNothing reports whether a line, as normal has it, is empty or says that there is nothing. Under a title it may do
+// so in its own words.
+func saysNothing(said string, titled bool) bool {
 	if said == "" || nothing[said] {
 		return true
 	}
 	first, _, _ := strings.Cut(said, " ")
-	return (first == "none" || first == "nothing" || strings.HasPrefix(said, "n a ")) && strings.Count(said, " ") < maxNothing
+	words := strings.Count(said, " ") + 1
+	return (first == "none" || first == "nothing" || strings.HasPrefix(said, "n a ")) && words <= maxNothing || titled && negations[first] && words <= maxNegation
 }
 
 // normal is text in lower case with one blank for everything between its letters and numbers.
@@ -80,6 +119,9 @@ const (
 	linesPerLine  = 3 // a text is a loop if it has so many times more lines than different ones
 	probeOfLooks  = 4096
 	maxLoopedText = 1 << 20 // bytes of a text that are looked at
+	counterWords  = 5
+	leastDoubled  = 60      // runes
+	maxDoubled    = 1 << 18 // bytes
 )
 
 // loopIn returns the unit that a part of the text repeats again and again, "" for none: at its end, or with other text
@@ -96,19 +138,83 @@ func loopIn(text string) string {
 			return hit.Unit
 		}
 	}
-	// A loop over more lines than the detector looks at.
+	if unit := twice(text); unit != "" {
+		return unit
+	}
+	return loopedLine(text)
+}
+
+// loopedLine returns the line or the sentence that most of a long text consists of, though more than the detector looks
+// at may stand between two of them, or a number that counts on.
+func loopedLine(text string) string {
+	if strings.Count(text, "\n")+strings.Count(text, ". ") < loopLines-1 {
+		return ""
+	}
 	seen := map[string]int{}
 	lines, most := 0, ""
 	for line := range strings.SplitSeq(text, "\n") {
-		if line = strings.TrimSpace(line); hasLetter(line) {
+		for part := range strings.SplitSeq(line, ". ") {
+			if !hasLetter(part) {
+				continue
+			}
 			lines++
-			if seen[line]++; seen[line] > seen[most] {
-				most = line
+			part = withoutCounter(part)
+			if seen[part]++; seen[part] > seen[most] {
+				most = part
 			}
 		}
 	}
 	if lines >= loopLines && lines >= linesPerLine*len(seen) {
 		return most
+	}
+	return ""
+}
+
+// withoutCounter is a line with one number for all that stand in it alone, if it has so many words besides that the
+// numbers are not what it is about.
+func withoutCounter(line string) string {
+	line = strings.TrimSpace(line)
+	if !strings.ContainsAny(line, "0123456789") {
+		return line
+	}
+	isNumber := func(word string) bool {
+		word = strings.Trim(word, ".,:;!?()[]#*")
+		return word != "" && strings.Trim(word, "0123456789") == ""
+	}
+	words := strings.Fields(line)
+	others := 0
+	for i, word := range words {
+		if isNumber(word) {
+			words[i] = "0"
+		} else if hasLetter(word) {
+			others++
+		}
+	}
+	if others < counterWords {
+		return line
+	}
+	return strings.Join(words, " ")
+}
+
+// twice returns the text that all of a text consists of at least two times over, "" for none.
+func twice(text string) string {
+	all := []rune(normal(text[:min(len(text), maxDoubled)]) + " ")
+	if len(all) < 2*leastDoubled {
+		return ""
+	}
+	// The longest beginning of a text that is also its end leaves its shortest period.
+	border := make([]int32, len(all))
+	for i, n := 1, int32(0); i < len(all); i++ {
+		for n > 0 && all[i] != all[n] {
+			n = border[n-1]
+		}
+		if all[i] == all[n] {
+			n++
+		}
+		border[i] = n
+	}
+	if period := len(all) - int(border[len(all)-1]); period >= leastDoubled && 2*period <= len(all) {
+		return string(all[:period])
 	}
 	return ""
 }
@@ -125,17 +231,55 @@ func runesBack(s string, n int) int {
 	return len(s) - i
 }
 
+// halfWords are words that no sentence ends with.
+var halfWords = set("the, an, and, or, of, because, whose, und, oder, weil, les, des, parce, porque, perché")
+
+// halfOf returns the sign that a narrative ends in its middle though it was said to be whole: in a sentence, in a
+// code fence, or in words that were to be bold.
+func halfOf(text string) string {
+	last := text[strings.LastIndexByte(text, '\n')+1:]
+	if strings.Count(last, "**")%2 == 1 {
+		last = withoutCode(last)
+		if i := strings.LastIndex(last, "**"); i >= 0 && strings.Count(last, "**")%2 == 1 && (i == 0 || last[i-1] == ' ') {
+			if r, _ := utf8.DecodeRuneInString(last[i+2:]); unicode.IsLetter(r) {
+				return "bold words are not closed"
+			}
+		}
+	}
+	if word := last[strings.LastIndexByte(last, ' ')+1:]; halfWords[word] {
+		return "it ends in " + word
+	}
+	if !strings.Contains(text, "```") && !strings.Contains(text, "~~~") {
+		return ""
+	}
+	opened := "" // the sign of the fence that is open
+	behind := false
+	for line := range strings.SplitSeq(text, "\n") {
+		sign, info := fenceSign(line)
+		switch {
+		case sign == "":
+			behind = behind || hasContent(line)
+		case opened == "":
+			opened, behind = sign, info != ""
+		case !hasContent(info) && strings.HasPrefix(sign, opened): // A full stop may stand behind it.
+			opened = ""
+		}
+	}
+	if opened != "" && behind {
+		return "a code fence is not closed"
+	}
+	return ""
+}
+
 // Bounds of an echo, in runes as normal has them, and in percent.
 const (
-	gram          = 24 // a run of so many that two texts share is copied
-	promptShare   = 60
-	answerShare   = 80
-	answerOwn     = 150 // with so much of its own a text is no copy of the last answer
-	personShare   = 90
-	personOwn     = 30
-	previousShare = 97
-	previousOwn   = 30
-	enoughNews    = 200 // tokens that are dropped and should have added something to the earlier summary
+	gram        = 24 // a run of so many that two texts share is copied
+	promptShare = 60
+	answerShare = 80
+	answerOwn   = 150 // with so much of its own a text is no copy of the last answer
+	personShare = 90
+	personOwn   = 30
+	enoughNews  = 200 // tokens that are dropped and should have added something to the earlier summary
 )
 
 // echo returns what a narrative copies, "" for nothing: the prompt, the last texts of the conversation, or the earlier
@@ -161,8 +305,13 @@ func (c *checker) echo(narrative string) string {
 			return "the assistant's last text"
 		}
 	}
-	if c.request.Previous != "" && copies(c.request.Previous, previousShare, previousOwn) && c.droppedTokens() >= enoughNews {
-		return "the earlier summary, with nothing new"
+	// What is reordered, ticked or taken out is an update.
+	if c.request.Previous != "" {
+		e := readEarlier(c.request.Previous)
+		copied := strings.HasPrefix(normal(e.narrative), said) || strings.HasPrefix(normal(e.told()), said)
+		if copied && c.droppedTokens() >= enoughNews {
+			return "the earlier summary, with nothing new"
+		}
 	}
 	return ""
 }
@@ -272,69 +421,4 @@ func eachGram(s string, f func(at int, hash uint64)) {
 			f(n-gram, hash)
 		}
 	}
-}
-
-// Signs of a reply to the conversation, as normal has them.
-var (
-	// declining opens a reply that declines, if its first sentence speaks of the request, or of making something and the
-	// reply names nothing: a model may also tell in the first person of what it cannot do in its work.
-	declining = []string{
-		"i can t", "i cannot", "i can not", "i won t", "i will not", "i m unable", "i am unable", "i m not able", "i am not able", "i must decline",
-		"i m sorry", "i am sorry", "sorry", "unfortunately i", "i apologize", "as an ai",
-	}
-	ofRequest = []string{"summar", "comply", "fulfil", "assist", "help with", "request", "conversation", "do that", "do this"}
-	ofMaking  = []string{"produc", "creat", "provid", "writ", "generat", "continu", "respond", "answer", "help", "process", "access"}
-	// announcing opens a reply that says what comes next, if it is short or names nothing.
-	announcing = []string{
-		"let me", "i ll", "i will", "i m going to", "i am going to", "now i ll", "now let me", "next i ll", "first i ll", "first let me",
-		"how can i", "what would you", "would you like", "do you want", "please provide", "please share",
-	}
-	// agreeing opens one if it names nothing.
-	agreeing = []string{
-		"sure", "certainly", "of course", "okay", "got it", "understood", "alright", "happy to", "i need to", "thank you", "thanks for",
-	}
-)
-
-// Bounds of a chat reply.
-const (
-	// enoughNames is how many names the dropped part must have for a summary without any of them to be none.
-	enoughNames = 12
-	// shortReply is up to how many runes an announcement, or a question, is nothing else.
-	shortReply = 300
-)
-
-// chat returns the sign that a narrative answers the conversation instead of telling of it, "" for none. Where the
-// dropped part has many names a summary has one of them, in any language; elsewhere only openings can tell.
-func (c *checker) chat(narrative string) string {
-	opening, _, _ := strings.Cut(strings.TrimLeft(narrative, "#*_> \t"), "\n")
-	sentence := opening[:endOf(opening, ". ", "! ", "? ")]
-	said := normal(sentence)
-	opens := func(with []string) bool {
-		return slices.ContainsFunc(with, func(s string) bool { return strings.HasPrefix(said+" ", s+" ") })
-	}
-	speaks := func(of []string) bool {
-		return slices.ContainsFunc(of, func(s string) bool { return strings.Contains(said, s) })
-	}
-	if opens(declining) && (speaks(ofRequest) || speaks(ofMaking) && !c.sharesName(narrative)) {
-		return brief(opening, maxDetail)
-	}
-	short := utf8.RuneCountInString(narrative) <= shortReply
-	if short && (opens(announcing) || asks(narrative)) {
-		return brief(opening, maxDetail)
-	}
-	// "Sure, here is the summary:" opens one.
-	replies := (opens(announcing) || opens(agreeing)) && !strings.HasSuffix(strings.TrimRight(opening, "* \t"), ":")
-	if !replies && !c.manyNames() || c.sharesName(narrative) {
-		return ""
-	}
-	return "it names nothing that the conversation names"
-}
-
-// asks reports whether a text is a question to the person.
-func asks(text string) bool {
-	if !strings.HasSuffix(text, "?") || strings.Contains(text, "\n") {
-		return false
-	}
-	said := " " + normal(text) + " "
-	return strings.Contains(said, " you ") || strings.Contains(said, " your ")
 }

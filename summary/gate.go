@@ -85,12 +85,34 @@ func (r *Refusal) Error() string {
 // Is reports whether target is ErrRefused.
 func (r *Refusal) Is(target error) bool { return target == ErrRefused }
 
-// refuse makes a refusal with a detail that fits on a line.
+// refuse makes a refusal with a detail on one line. Accept cuts it, when secrets are out of it.
 func refuse(reason Reason, detail string) *Refusal {
-	return &Refusal{Reason: reason, Detail: brief(oneLine(detail), maxDetail)}
+	return &Refusal{Reason: reason, Detail: brief(oneLine(detail), maxSaid)}
 }
 
-const maxDetail = 120 // runes
+const (
+	maxSaid   = 1_000 // runes that are looked through for secrets
+	maxDetail = 60    // runes
+)
+
+// shortened is a refusal that quotes little, and no part of a secret: its detail ends with a whole word.
+func (r *Refusal) shortened(redact func(string) string) *Refusal {
+	detail, cut := strings.CutSuffix(r.Detail, gap)
+	if cut { // The last word may be a part of one.
+		detail = detail[:strings.LastIndexByte(strings.TrimRight(detail, " "), ' ')+1]
+	}
+	if redact != nil {
+		detail = redact(detail)
+	}
+	if detail = oneLine(detail); !fits(detail, maxDetail) {
+		detail, cut = cutAt(detail, maxDetail-len(gap)), true
+		detail = detail[:max(0, strings.LastIndexByte(detail, ' '))]
+	}
+	if cut {
+		detail = strings.TrimSpace(detail + " " + gap)
+	}
+	return &Refusal{Reason: r.Reason, Detail: detail}
+}
 
 // gateSource is what a reply is held against.
 type gateSource struct {
@@ -98,6 +120,8 @@ type gateSource struct {
 	// Prompt is what was written for the model: system text of ours, instruction, focus, workflow. What it renders of
 	// the transcript need not be in it.
 	Prompt string
+	// Redact takes secrets out of what a refusal quotes; nil takes out nothing.
+	Redact func(text string) string
 }
 
 // accepted is what is left of a reply that may stand for a transcript.
@@ -115,23 +139,38 @@ type accepted struct {
 // that must be there: a short and plain summary is a good one. It is a pure function of its arguments, and what it
 // returns is accepted again as it is.
 func accept(reply *llm.Reply, s gateSource) (accepted, error) {
-	if refusal := refuseEnd(reply); refusal != nil {
-		return accepted{}, refusal
+	out, refusal := newChecker(s).accept(reply)
+	if refusal != nil {
+		return accepted{}, refusal.shortened(s.Redact)
 	}
-	c := newChecker(s)
-	var out accepted
+	return out, nil
+}
+
+func (c *checker) accept(reply *llm.Reply) (out accepted, _ *Refusal) {
+	if refusal := refuseEnd(reply); refusal != nil {
+		return out, refusal
+	}
 	// What stays after a cut is held to the same rules as what came.
-	for text := readable(reply.Text); ; {
+	text := readable(reply.Text)
+	for range maxLayers {
 		narrative, refusal := narrativeOf(text, reply.Reasoned, c.habits)
-		if refusal == nil {
-			refusal = c.refuse(narrative)
-		}
 		if refusal != nil {
-			return accepted{}, refusal
+			return out, refusal
+		}
+		// Before anything is cut off that tells of one.
+		if refusal := turnIn(narrative); refusal != nil {
+			return out, refusal
+		}
+		if bare := c.bare(narrative); bare != narrative {
+			text = bare
+			continue
+		}
+		if refusal := c.refuse(narrative); refusal != nil {
+			return out, refusal
 		}
 		v, refusal := c.invented(narrative)
 		if refusal != nil {
-			return accepted{}, refusal
+			return out, refusal
 		}
 		for _, name := range v.unknown {
 			if !slices.Contains(out.Flagged, name) {
@@ -145,6 +184,7 @@ func accept(reply *llm.Reply, s gateSource) (accepted, error) {
 		out.Cut += v.lines
 		text = v.rest
 	}
+	return out, refuse(ReasonCutOff, "wrapper upon wrapper")
 }
 
 // readable is text as valid UTF-8, without control characters and terminal sequences, with line breaks of one kind.
@@ -209,14 +249,14 @@ func newChecker(s gateSource) *checker {
 
 // refuse holds a narrative to the rules that look at the whole of it.
 func (c *checker) refuse(narrative string) *Refusal {
+	if sign := halfOf(narrative); sign != "" {
+		return refuse(ReasonCutOff, sign)
+	}
 	if emptyTemplate(narrative) {
 		return refuse(ReasonEmpty, "a template that nothing was filled into")
 	}
 	if unit := loopIn(narrative); unit != "" {
 		return refuse(ReasonLoop, unit)
-	}
-	if refusal := turnIn(narrative); refusal != nil {
-		return refusal
 	}
 	if of := c.echo(narrative); of != "" {
 		return refuse(ReasonEcho, of)

@@ -47,6 +47,25 @@ func germanSession() *pemmican.Transcript {
 	return t
 }
 
+// japaneseSession and chineseSession are about the same, with names that a plain summary need not have.
+func japaneseSession() *pemmican.Transcript {
+	return invoiceSession("請求書を印刷すると余白がずれます。用紙の設定を確認して、直してください。領収書も後で確認したいです。", "用紙の設定が古いままでした。印刷の余白を直しました。")
+}
+
+func chineseSession() *pemmican.Transcript {
+	return invoiceSession("打印发票的时候边距错位，请检查纸张设置并改好。之后还要核对收据的格式。", "纸张设置用的是旧的，打印的边距已经改好。")
+}
+
+func invoiceSession(asked, answered string) *pemmican.Transcript {
+	t := &pemmican.Transcript{}
+	t.AddUser(asked)
+	t.AddAssistant("", pemmican.Call("c1", "read", `{"path":"src/print/invoice_layout.ts"}`))
+	t.AddResult("c1", "export const pageMargin_mm = 2540\nexport const paperKind = 'legacyA4'\nexport function renderInvoice(invoiceId: string) {}\nmarginTop_mm, marginLeft_mm, marginRight_mm, "+
+		"marginBottom_mm, footerHeight_mm, headerHeight_mm, lineHeight_mm, fontSize_pt, currencySign_utf8, totalRow_id")
+	t.AddAssistant(answered)
+	return t
+}
+
 // goodSummaries are summaries that must pass, by the conversation that they tell of.
 var goodSummaries = []struct {
 	name    string
@@ -92,8 +111,25 @@ var goodSummaries = []struct {
 	{"an opening that sounds sorry", gateSession, "Unfortunately the release process made it worse: 86400 came back. PRT-118 is open again."},
 	{
 		"polite opening", gateSession,
-		"Sure! Here is the summary:\n\nThe login failed since 4.12.0; RotateToken in session_store.go was at fault and is edited.",
+		"Here is the state of PRT-118:\n\nThe login failed since 4.12.0; RotateToken in session_store.go was at fault and is edited.",
 	},
+	{"names no name", gateSession, "One part of the portal counted in minutes, another in seconds, so that nobody could sign in. That is mended. Operations have to hear of the firewall."},
+	{"names no name, Japanese", japaneseSession, "請求書の印刷で余白がずれる問題は、用紙の設定を直して解決した。次は領収書の確認。"},
+	{"names no name, Chinese", chineseSession, "发票打印时边距错位，原因是纸张设置不对，已经改好。接下来要核对收据的格式。"},
+	{"Japanese for English", gateSession, "ポータルにログインできない不具合は、秒と分を取り違えたことが原因だった。修正は済み、確認も通った。残りは運用への連絡のみ。"},
+	{"a repository and a pull request", dialectSession, "Review of #482 in our parser."},
+	{"words of code", gateSession, "It is now:\n\n```go\nreturn redis\n```\n\nso that it works."},
+	{"what comes next, after what was done", gateSession, "RotateToken in session_store.go is mended. Next I will tell operations about port 8443."},
+	{"what will not be done", gateSession, "I will not touch vendor/. RotateToken in session_store.go is mended; port 8443 is to be told."},
+	{"what is going on", gateSession, "I will go on with the firewall. So far RotateToken and TestRotateToken are done, and port 8443 is open."},
+	{"a request that was not met", gateSession, "I cannot meet the request about operations from here: port 8443 needs the person. RotateToken is mended."},
+	{"the person's question at the end", gateSession, "RotateToken is mended. Not answered yet: can you also tell operations that port 8443 must stay open?"},
+	{
+		"a plan of new files", gateSession,
+		"## Done\nRotateToken in session_store.go.\n\n## Next Steps\n1. Write internal/auth/lifetime.go\n2. Write internal/auth/lifetime_test.go with TestLifetimeUnits\n3. Write docs/lifetime.md",
+	},
+	{"a plan in a sentence", gateSession, "RotateToken is mended. Plan: write internal/auth/lifetime.go, internal/auth/lifetime_test.go, docs/lifetime.md and TestLifetimeUnits."},
+	{"sums", gateSession, "PRT-118: 86400 seconds are 1440 minutes, 82800 more than 3600, or 2300% more; of 4096 entries 1365 are 33%, 2731 are left."},
 	{
 		"quotes the task", gateSession,
 		"The person wrote: \"The login of the portal fails since release 4.12.0 (ticket PRT-118). Please find out why, and never touch vendor/.\"\n\nDone: the lifetime in session_store.go. Open: port 8443 for operations.",

@@ -154,6 +154,7 @@ func TestGate(t *testing.T) {
 		{"SUM-25 digits", ended("It is " + strings.Repeat("0 1 ", 200)), many, ReasonLoop, ""},
 		{"SUM-25 many lines", ended(strings.Repeat(numberedLines(300), 4)), many, ReasonLoop, ""},
 		{"SUM-26", ended(goodSummary), before, ReasonEcho, ""},
+		{"SUM-26 a part of it", ended(goodSummary[:200]), before, ReasonEcho, ""},
 		{"SUM-26 with news", ended(goodSummary + "\n- See https://wiki.example.org/ops/firewall for the port; maxSessions is 4096."), before, "", ""},
 		{"SUM-28 closed by another", ended("<analysis>x</think><summary>use `<think>` tag</summary>"), small, "", "use `<think>` tag"},
 		{"SUM-28 in a fence", ended("<think>hm</think>\n" + goodSummary + "\n```\n<think>kept</think>\n```"), many, "", goodSummary + "\n```\n<think>kept</think>\n```"},
@@ -276,5 +277,34 @@ func TestSizesCountEverything(t *testing.T) {
 	s.Request.Previous = ""
 	if _, err := accept(ended("long.txt was written."), s); err == nil {
 		t.Error("accepted, but it is larger than what it replaces")
+	}
+}
+
+// TestDetails: a refusal quotes little, no half of a word, and nothing that is redacted.
+func TestDetails(t *testing.T) {
+	secret := "tok" + strings.Repeat("9fA", 12)
+	s := gated(gateSession())
+	s.Redact = func(text string) string { return strings.ReplaceAll(text, secret, "[secret]") }
+	long := "I can't go on with the summary of " + strings.Repeat("this ", 30)
+	for _, row := range []struct {
+		reply *llm.Reply
+		want  string
+	}{
+		{ended("I can't write the summary: the key " + secret + " is in it."), "I can't write the summary: the key [secret] is in it."},
+		{ended(long), "I can't go on with the summary of this this this this [...]"},
+		{ended("I can't summarize " + strings.Repeat("x", 100)), "I can't summarize [...]"},
+		{&llm.Reply{Refusal: strings.Repeat("y", 100), Stop: llm.StopFiltered}, "[...]"},
+		{&llm.Reply{Refusal: "no " + secret, Stop: llm.StopFiltered}, "no [secret]"},
+		{&llm.Reply{Calls: []llm.Call{{Name: secret}}, Stop: llm.StopCalls}, "[secret]"},
+	} {
+		_, err := accept(row.reply, s)
+		refusal, ok := errors.AsType[*Refusal](err)
+		if !ok || refusal.Detail != row.want || !fits(refusal.Detail, maxDetail) {
+			t.Errorf("got %q, want %q", err, row.want)
+		}
+	}
+	// What was cut before may end in half of a secret.
+	if got := refuse(ReasonToolCall, "bash --key "+secret[:9]+" "+gap).shortened(s.Redact).Detail; got != "bash --key "+gap {
+		t.Errorf("got %q", got)
 	}
 }

@@ -2,7 +2,9 @@ package summary
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Bounds of what a narrative may name that the source does not have. A model writes GitHub where nobody did, or plans a
@@ -23,12 +25,14 @@ type verdict struct {
 }
 
 // invented holds the names of a narrative against the source. Past a few unknown ones, what names nothing else is cut;
-// where most are unknown, or most of the text would have to go, the narrative is refused.
+// where most are unknown, or most of the text would have to go, the narrative is refused. Unknown numbers, and names of
+// what is planned, are only told.
 func (c *checker) invented(narrative string) (verdict, *Refusal) {
 	var v verdict
 	seen := map[string]bool{}
 	items := itemsOf(narrative)
-	at, known := 0, 0
+	markPlans(narrative, items)
+	at, known, told := 0, 0, []string(nil) // told are those that count
 	for n := range namesIn(narrative) {
 		if n.loose {
 			continue
@@ -37,34 +41,41 @@ func (c *checker) invented(narrative string) (verdict, *Refusal) {
 		for at+1 < len(items) && items[at+1].start <= n.at {
 			at++
 		}
-		if has {
+		// A number may have been worked out, and a plan may name what is to come.
+		counts := n.kind != nameNumber && (items[at].plan < 0 || n.at < items[at].plan)
+		switch {
+		case has:
 			items[at].known = true
-		} else {
+		case counts:
 			items[at].unknown = true
 		}
 		if seen[n.key] {
 			continue
 		}
 		seen[n.key] = true
-		if has {
-			known++
-		} else {
+		switch {
+		case !has:
 			v.unknown = append(v.unknown, n.text)
+			if counts {
+				told = append(told, n.text)
+			}
+		case n.kind != nameNumber:
+			known++
 		}
 	}
-	n := len(v.unknown)
+	n := len(told)
 	if percent := n * 100; percent <= (n+known)*manyPercent || n <= fewInvented && percent <= (n+known)*fewPercent {
 		return v, nil
 	}
 	if known < n && (n > fewInvented || n > 1 && known == 0 && c.manyNames()) {
-		return verdict{}, inventedRefusal(v.unknown, n+known)
+		return verdict{}, inventedRefusal(told, n+known)
 	}
 	rest, lines := withoutInvented(narrative, items)
 	switch {
 	case len(rest)*100 >= len(narrative)*leastLeftPercent && hasContent(rest):
 		v.rest, v.lines = rest, lines
 	case n > fewInvented:
-		return verdict{}, inventedRefusal(v.unknown, n+known)
+		return verdict{}, inventedRefusal(told, n+known)
 	}
 	return v, nil
 }
@@ -79,6 +90,7 @@ type item struct {
 	start, end     int // without the last line break
 	indent         int
 	title          bool
+	plan           int  // where it begins to tell of what is to be done, -1 if it does not
 	known, unknown bool // it has names of that kind
 	cut            bool
 }
@@ -156,4 +168,84 @@ func withoutInvented(narrative string, items []item) (rest string, lines int) {
 		b.WriteByte('\n')
 	}
 	return strings.TrimSpace(b.String()), lines
+}
+
+// planning are the beginnings of words in a title, or in a label, for what is still to be done.
+var planning = []string{
+	"next", "plan", "todo", "to do", "pending", "remaining", "open", "propos", "follow up", "upcoming", "nächste", "offen", "ausstehend", "geplant",
+	"prochaine", "suivant", "à faire", "próxim", "siguiente", "pendiente", "prossim", "da fare", "pendente", "следующ", "план", "осталось",
+	"次の", "今後", "予定", "残り", "下一步", "后续", "计划", "待办", "다음", "계획", "예정",
+}
+
+const maxLabel = 5 // words
+
+// isPlan reports whether a title, or a label before a colon, is one for what is still to be done.
+func isPlan(title string) bool {
+	said := normal(title)
+	if strings.Count(said, " ") >= maxLabel {
+		return false
+	}
+	return slices.ContainsFunc(planning, func(s string) bool {
+		first, _ := utf8.DecodeRuneInString(s)
+		return first >= eastern && strings.Contains(said, s) || strings.Contains(" "+said, " "+s)
+	})
+}
+
+// markPlans tells of each item where it begins to tell of what is to be done: below a title of plans, below a list item
+// of them, in a box that is not ticked, or behind a label in a sentence.
+func markPlans(narrative string, items []item) {
+	level := -1  // of the title of plans
+	indent := -1 // of the item of plans
+	for i := range items {
+		it := &items[i]
+		text := narrative[it.start:it.end]
+		it.plan = -1
+		if name, l := titleOf(text); name != "" {
+			switch {
+			case isPlan(name):
+				level = l
+			case l <= level:
+				level = -1
+			}
+			indent = -1
+			continue
+		}
+		if it.start == it.end {
+			continue
+		}
+		if it.indent <= indent {
+			indent = -1
+		}
+		switch label := planLabel(text); {
+		case level >= 0, indent >= 0, strings.HasPrefix(strings.TrimLeft(text, " \t-*+"), "[ ]"):
+			it.plan = it.start
+		case label >= 0:
+			it.plan = it.start + label
+			indent = it.indent
+			if !isListed(text) {
+				indent = -1
+			}
+		}
+	}
+}
+
+// planLabel is where a label for what is to be done ends in a text, -1 if there is none.
+func planLabel(text string) int {
+	for at := 0; at < len(text); {
+		n := strings.IndexAny(text[at:], ":：")
+		if n < 0 {
+			break
+		}
+		label := text[at : at+n]
+		_, size := utf8.DecodeRuneInString(text[at+n:])
+		at += n + size
+		if i := strings.LastIndexAny(label, ".;!?。；！？\n"); i >= 0 {
+			_, size := utf8.DecodeRuneInString(label[i:])
+			label = label[i+size:]
+		}
+		if isPlan(label) {
+			return at
+		}
+	}
+	return -1
 }

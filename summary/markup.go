@@ -279,7 +279,7 @@ func unwrapReply(text string) (string, *Refusal) {
 		case n < 0:
 		case t.closing:
 			pairs[n].shut = &t
-		case pairs[n].open == nil && startsLine(mask, t.start) && (n > 0 && prefaces(text[:t.start]) || n == 0 && !insideDetails(mask[:t.start])):
+		case pairs[n].open == nil && startsLine(mask, t.start) && (n > 0 && isPreface(text[:t.start]) || n == 0 && !insideDetails(mask[:t.start])):
 			pairs[n].open = &t
 		}
 	}
@@ -305,8 +305,8 @@ func unwrapReply(text string) (string, *Refusal) {
 	return unfenced(text)
 }
 
-// prefaces reports whether a text is what a model says before the summary: one line at most.
-func prefaces(text string) bool {
+// isPreface reports whether a text is what a model says before the summary: one line at most.
+func isPreface(text string) bool {
 	const longest = 200 // bytes
 	text = strings.TrimSpace(text)
 	return len(text) <= longest && !strings.Contains(text, "\n")
@@ -344,7 +344,7 @@ func unfenced(text string) (string, *Refusal) {
 		for start < len(text) && isBlank(text[start]) {
 			start++
 		}
-		if start == len(text) || !prefaces(text[:start]) {
+		if start == len(text) || !isPreface(text[:start]) {
 			return text, nil
 		}
 	}
@@ -387,7 +387,7 @@ func opensMarkdown(text string) bool {
 // programming are the info words of code fences for programming languages.
 var programming = func() map[string]bool {
 	m := map[string]bool{}
-	for word := range strings.FieldsSeq("awk bash c c# c++ clojure cpp cs csharp css dart diff elixir erlang fish go golang haskell " +
+	for word := range strings.FieldsSeq("awk bash c console c# c++ clojure cpp cs csharp css dart diff elixir erlang fish go golang haskell " +
 		"java javascript js jsx julia kotlin kt lua make makefile objc ocaml patch perl php powershell ps1 py python python3 r rb rs ruby rust scala sh " +
 		"shell sql svelte swift terraform ts tsx typescript vue zig zsh") {
 		m[word] = true

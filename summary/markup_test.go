@@ -51,8 +51,8 @@ func TestReplies(t *testing.T) {
 		{"`{\"name\": \"read\", \"arguments\": {\"path\": \"session_store.go\"}}`", refused + string(ReasonToolCall)},
 
 		// Fences.
-		{"Here is the checkpoint:\n\n```markdown\n" + goodSummary + "\n```", "Here is the checkpoint:\n\n" + goodSummary},
-		{"Here is the checkpoint:\n```\n" + goodSummary + "\n```", "Here is the checkpoint:\n" + goodSummary},
+		{"Here is the checkpoint:\n\n```markdown\n" + goodSummary + "\n```", goodSummary},
+		{"Here is the checkpoint:\n```\n" + goodSummary + "\n```", goodSummary},
 		{"Here:\n````md\n" + goodSummary + "\n```go\nx\n```\n````", "Here:\n" + goodSummary + "\n```go\nx\n```"},
 		{"Here is the checkpoint:\n\n```markdown\n" + goodSummary + "\n[User] Go on\n```", refused + string(ReasonChat)},
 		{"RotateToken is now:\n```go\nreturn defaultLifetime\n```", "RotateToken is now:\n```go\nreturn defaultLifetime\n```"},

@@ -459,7 +459,7 @@ func (a *attempt) write(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	got, err := accept(reply, gateSource{Request: &a.r, Prompt: a.text})
+	got, err := accept(reply, gateSource{Request: &a.r, Prompt: a.text, Redact: a.clean})
 	if err != nil {
 		return "", err
 	}

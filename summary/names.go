@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/pemmican-dev/pemmican"
 )
 
 // A name is what a summary can get wrong in one word: a path, an identifier, a hash, a number. This file finds the
@@ -104,6 +102,11 @@ var nameClasses = func() (t [256]uint8) {
 	return t
 }()
 
+// wordAt reports whether the byte at i belongs to a word. A dollar sign before a price does not.
+func wordAt(text string, i int) bool {
+	return nameClasses[text[i]]&nameWord != 0 && (text[i] != '$' || nameClasses[byteAt(text, i+1)]&nameDigit == 0)
+}
+
 // foldByte goes on with the hash of a word without case.
 func foldByte(hash uint64, c byte) uint64 {
 	if 'A' <= c && c <= 'Z' {
@@ -138,7 +141,7 @@ func mixed64(h uint64) uint64 { return h ^ h>>29 }
 
 const (
 	hashLength  = 7  // runes of an abbreviated hash, at least
-	longHash    = 20 // from here on a word of hexadecimal digits is a hash that may be abbreviated
+	hashPrefix  = 12 // and at most
 	randomName  = 16 // from here on a word with letters and digits is taken for random
 	maxNumber   = 15 // digits
 	manyInWord  = 200
@@ -150,7 +153,7 @@ const (
 func (s *nameSet) add(text string, mark uint64) {
 	for i := 0; i < len(text); {
 		c := text[i]
-		if nameClasses[c]&nameWord == 0 {
+		if !wordAt(text, i) {
 			if c == 0x1b {
 				i += max(1, escapeLen(text[i:]))
 			} else {
@@ -185,7 +188,7 @@ func (s *nameSet) element(text string, i int, mark uint64) int {
 		for i < len(text) {
 			c := text[i]
 			class := nameClasses[c]
-			if class&nameWord == 0 {
+			if class&nameWord == 0 || c == '$' && !wordAt(text, i) {
 				break
 			}
 			if class&nameLine == 0 {
@@ -205,8 +208,8 @@ func (s *nameSet) element(text string, i int, mark uint64) int {
 				s.put(mixed64(exact), mark)
 				s.thousands(text[from:i], mark)
 			}
-			if all&nameHex != 0 && i-from >= longHash {
-				for n := hashLength; n <= 12; n++ {
+			if all&nameHex != 0 && any&nameLetter != 0 && i-from > hashLength {
+				for n := hashLength; n < min(i-from, hashPrefix+1); n++ {
 					s.put(exactOf(text[from:from+n]), mark)
 				}
 			}
@@ -320,7 +323,7 @@ func namesIn(text string) iter.Seq[name] {
 	return func(yield func(name) bool) {
 		r := nameReader{text: text, yield: yield}
 		for i := 0; i < len(text) && !r.stop; {
-			if nameClasses[text[i]]&nameWord == 0 {
+			if !wordAt(text, i) {
 				i++
 				continue
 			}
@@ -337,7 +340,7 @@ func namesIn(text string) iter.Seq[name] {
 // chainEnd is where the words end that begin at i and that single joiners hold together, as in paths and addresses.
 func chainEnd(text string, i int) int {
 	for {
-		for i < len(text) && nameClasses[text[i]]&nameWord != 0 {
+		for i < len(text) && wordAt(text, i) {
 			i++
 		}
 		next := i
@@ -351,7 +354,7 @@ func chainEnd(text string, i int) int {
 		default:
 			return i
 		}
-		if next >= len(text) || nameClasses[text[next]]&nameWord == 0 {
+		if next >= len(text) || !wordAt(text, next) {
 			return i
 		}
 		i = next
@@ -442,7 +445,7 @@ func (r *nameReader) dotted(from, to int) {
 	s := r.text[from:to]
 	_, behind, _ := strings.Cut(s, ".")
 	switch {
-	case strings.Trim(s, "0123456789.") == "" && strings.Count(s, ".") == 1: // a decimal number
+	case isDecimal(s):
 	case strings.Trim(behind, "0123456789.") == "": // a version, an address
 		r.emit(from, to, s, nameWhole)
 	case isFileName(s):
@@ -450,6 +453,14 @@ func (r *nameReader) dotted(from, to int) {
 	case len(s) > 2*strings.Count(s, ".")+1 && (r.quoted || special(strings.ReplaceAll(s, ".", " "))): // longer than "e.g"
 		r.emit(from, to, s, nameParts)
 	}
+}
+
+// isDecimal reports whether a word is a decimal number, with a unit or without.
+func isDecimal(s string) bool {
+	const longestUnit = 3
+	whole, behind, _ := strings.Cut(s, ".")
+	unit := strings.TrimLeft(behind, "0123456789")
+	return strings.Trim(whole, "0123456789") == "" && len(unit) < len(behind) && len(unit) <= longestUnit && strings.Trim(unit, "0123456789._") == unit
 }
 
 func (r *nameReader) hyphenated(from, to int) {
@@ -600,8 +611,16 @@ func (s *nameSet) knows(n name) (has, dropped bool) {
 	case nameExact:
 		try(exactOf(n.key))
 	case nameWhole:
-		if !try(foldOf(n.key)) && strings.HasSuffix(n.key, "s") {
+		switch {
+		case try(foldOf(n.key)):
+		case strings.HasSuffix(n.key, "s"):
 			try(foldOf(n.key[:len(n.key)-1]))
+		case strings.Contains(n.key, "."): // a version, with a v or without
+			if number := strings.TrimLeft(n.key, "vV"); number == n.key {
+				try(foldOf("v" + number))
+			} else {
+				try(foldOf(number))
+			}
 		}
 	case nameFile:
 		if !try(foldOf(n.key)) {
@@ -661,64 +680,4 @@ func (c *checker) source() *nameSet {
 		c.names.add(name, 0)
 	}
 	return c.names
-}
-
-// sharesName reports whether a narrative has a name that what it stands for has too, or two words that could be names:
-// those with a capital letter inside a sentence.
-func (c *checker) sharesName(narrative string) bool {
-	for n := range namesIn(narrative) {
-		if _, dropped := c.source().knows(n); dropped {
-			return true
-		}
-	}
-	shared := map[string]bool{}
-	begins := true // of a sentence
-	for i := 0; i < len(narrative); {
-		if nameClasses[narrative[i]]&nameWord == 0 {
-			begins = begins || strings.IndexByte(".!?:\n", narrative[i]) >= 0
-			i++
-			continue
-		}
-		end := i
-		upper := 0
-		for end < len(narrative) && nameClasses[narrative[end]]&nameWord != 0 {
-			if nameClasses[narrative[end]]&nameUpper != 0 {
-				upper++
-			}
-			end++
-		}
-		word := narrative[i:end]
-		if shout := upper == len(word) && len(word) > minName; shout || upper > 0 && !begins && len(word) >= minName {
-			if _, dropped := c.source().knows(name{key: word}); dropped {
-				if shared[word] = true; shout || len(shared) > 1 {
-					return true
-				}
-			}
-		}
-		begins = false
-		i = end
-	}
-	return false
-}
-
-// manyNames reports whether what the narrative stands for has so many names that a summary has one of them.
-func (c *checker) manyNames() bool {
-	seen := map[string]bool{}
-	full := func(text string) bool {
-		for n := range namesIn(text) {
-			if n.loose {
-				continue
-			}
-			if seen[n.key] = true; len(seen) >= enoughNames {
-				return true
-			}
-		}
-		return false
-	}
-	for i := range c.request.Transcript.Blocks {
-		if b := &c.request.Transcript.Blocks[i]; c.dropped[i] && b.Kind != pemmican.Opaque && (full(b.Text) || full(b.Args)) {
-			return true
-		}
-	}
-	return full(c.request.Previous)
 }

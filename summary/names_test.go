@@ -26,6 +26,8 @@ func TestNamesIn(t *testing.T) {
 		{"9f3c2ab41d7e, https://example.org/a/b?x=1, user@host, std::vector", []string{"9f3c2ab41d7e", "https://example.org/a/b"}},
 		{"--dry-run and -v, `x-y`", []string{"dry-run", "x-y"}},
 		{"`config.go`を編集、parseArgs関数、885行", []string{"config.go", "parseArgs"}},
+		{"$7,136 and US$1,859, $12, $1 of $scope_1", []string{"7,136", "1,859", "$scope_1"}},
+		{"1.23M, 2.5x, 1.5ms, 83.12%, x.m", []string{"x.m"}},
 		{"src\\win\\main_test.go core/ HTTP JSON README", []string{"src\\win\\main_test.go", "core"}},
 	} {
 		var got []string
@@ -66,6 +68,13 @@ func TestKnownNames(t *testing.T) {
 		{"toolu_01AbCdEfGhIjKlMn", "toolu_01AbCdEfGhIjKlMn"},
 		{"`relay` plugin", "`relay`"},
 		{"関数parseArgs2を", "parseArgs2"},
+		{"commit 9f3c2ab41d7e", "9f3c2ab"},
+		{"commit 9f3c2ab4", "9f3c2ab"},
+		{`{"amount": 7136}`, "$7,136"},
+		{"costs $7,136 in all", "7136"},
+		{"costs US$7,136 in all", "7,136"},
+		{"v2.13.1", "2.13.1"},
+		{"release 2.13.1", "v2.13.1"},
 	} {
 		s := &nameSet{}
 		s.add(row.source, inDropped)
@@ -142,6 +151,13 @@ func TestInvented(t *testing.T) {
 			"| file | what |\n|---|---|\n| session_store.go | edited |\n\n\nRotateToken, defaultLifetime, PRT-118, cookie_config.yaml and maxSessions are known, and drawTiles is called there.",
 		},
 		{"one name, and unknown", "The person asked on GitHub about PRT-118.", []string{"GitHub"}, 0, ""},
+		{"numbers alone", "- 7712 and 9914 and 1365\n- 2731 and 6402\n- PRT-118", []string{"7712", "9914", "1365", "2731", "6402"}, 0, ""},
+		{
+			"boxes that are not ticked, and what is below",
+			"- [x] RotateToken\n- [ ] drawTiles, resetRound\n- Next:\n  - scoreTable\n- ghost_one.go and ghost_two.go are written\n- PRT-118, 8443, maxSessions, cookie_config.yaml",
+			[]string{"drawTiles", "resetRound", "scoreTable", "ghost_one.go", "ghost_two.go"},
+			1, "- [x] RotateToken\n- [ ] drawTiles, resetRound\n- Next:\n  - scoreTable\n- PRT-118, 8443, maxSessions, cookie_config.yaml",
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got, err := accept(ended(row.text), s)
@@ -159,6 +175,7 @@ func TestInvented(t *testing.T) {
 	}
 	for _, text := range []string{
 		"PRT-118: drawTiles, resetRound, scoreTable and PlayerBoard.",
+		"## Plan\nPRT-118\n\n## Done\ndrawTiles, resetRound, scoreTable and PlayerBoard.",
 		"PRT-118, RotateToken, maxSessions, 8443 and 4096.\n\n- " + strings.Repeat("drawTiles is called by resetRound, ", 9) + "scoreTable and PlayerBoard",
 	} {
 		if _, err := accept(ended(text), s); err == nil || err.(*Refusal).Reason != ReasonInvented {
