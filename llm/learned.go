@@ -2,7 +2,6 @@ package llm
 
 import (
 	"encoding/json"
-	"errors"
 	"maps"
 	"net/url"
 	"strconv"
@@ -76,16 +75,9 @@ const relearnMend = `it must be like {"windows": {"https://api.example.com/v1": 
 // Relearn takes what [Catalogue.Learned] gave an earlier process, over what was learned since. If there is an error,
 // nothing changes.
 func (c *Catalogue) Relearn(data []byte) error {
-	root, err := readJSON(data, relearnMend)
+	windows, err := readMember(data, "windows", relearnMend)
 	if err != nil {
 		return err
-	}
-	windows, ok := jsonspan.Get(data, root, "windows")
-	if !ok {
-		return errors.New("it has no member windows; " + relearnMend)
-	}
-	if jsonspan.KindAt(data, windows) != jsonspan.KindObject {
-		return wrong(data, windows, "windows", "is no object", relearnMend)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -93,16 +93,9 @@ const overrideMend = `it must be like {"models": {"openai/my-model": {"window": 
 // field is optional and stands over what is known; what an earlier Override has said of other fields stays. Other members
 // beside models are not looked at. If there is an error, nothing changes: it says where, and what to write instead.
 func (c *Catalogue) Override(data []byte) error {
-	root, err := readJSON(data, overrideMend)
+	models, err := readMember(data, "models", overrideMend)
 	if err != nil {
 		return err
-	}
-	models, ok := jsonspan.Get(data, root, "models")
-	if !ok {
-		return errors.New("it has no member models; " + overrideMend)
-	}
-	if jsonspan.KindAt(data, models) != jsonspan.KindObject {
-		return wrong(data, models, "models", "is no object", overrideMend)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,6 +190,22 @@ func readBool(data []byte, s jsonspan.Span, where string) (*bool, error) {
 		return nil, wrong(data, s, where, "is neither true nor false", "write one of them")
 	}
 	return &v, nil
+}
+
+// readMember reads a JSON object, and returns a member of it that is an object too.
+func readMember(data []byte, name, mend string) (jsonspan.Span, error) {
+	root, err := readJSON(data, mend)
+	if err != nil {
+		return jsonspan.Span{}, err
+	}
+	v, ok := jsonspan.Get(data, root, name)
+	if !ok {
+		return jsonspan.Span{}, errors.New("it has no member " + name + "; " + mend)
+	}
+	if jsonspan.KindAt(data, v) != jsonspan.KindObject {
+		return jsonspan.Span{}, wrong(data, v, name, "is no object", mend)
+	}
+	return v, nil
 }
 
 // readJSON returns where the one object of data is.

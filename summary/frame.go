@@ -170,6 +170,9 @@ func opensFrame(s string) bool {
 	n := 0
 	for i, r := range s {
 		if n == len(frameName) {
+			if unseen(r) { // some of these are letters
+				continue
+			}
 			return !unicode.IsLetter(r) && !unicode.IsDigit(r)
 		}
 		r = letter(r)

@@ -75,7 +75,7 @@ type Model struct {
 	// Log gets one line for each attempt, without a word of the conversation. Defaults to none.
 	Log *slog.Logger
 
-	noted sync.Once // that the conversation goes to another model
+	noted sync.Once // that an excerpt of the conversation went out
 }
 
 var _ pemmican.Summarizer = (*Model)(nil)

@@ -195,7 +195,8 @@ func (b *bench) summarised() string {
 }
 
 // The request of the same-model mode is the agent's own, byte for byte, with one message behind it, and the prompt cache
-// pays for it (P8). The summary has its parts in their order (X2, X22, X23), and the report tells what was asked.
+// pays for it (P8). The summary has its parts in their order (X2, X22, X23), and the report, in
+// the place of X2's entry details, tells the model and the mode.
 func TestSameModel(t *testing.T) {
 	for _, api := range apis {
 		t.Run(string(api), func(t *testing.T) {

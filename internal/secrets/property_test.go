@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"github.com/pemmican-dev/pemmican/internal/secrets/secretstest"
 )
 
 // check holds what is true of every text.
@@ -91,7 +93,7 @@ func (s *sampler) text(rng *rand.Rand, parts int) string {
 		case 2, 3:
 			b.WriteString(joints[rng.IntN(len(joints))])
 		default:
-			one := sample(rng, s.trees[rng.IntN(len(s.trees))])
+			one := secretstest.Sample(rng, s.trees[rng.IntN(len(s.trees))])
 			if rng.IntN(3) == 0 {
 				one = one[:rng.IntN(len(one)+1)]
 			}
@@ -158,54 +160,4 @@ func FuzzRedact(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) { check(t, text) })
-}
-
-// sample returns a text that re matches, but for what its empty operators ask.
-func sample(rng *rand.Rand, re *syntax.Regexp) string {
-	repeat := func(least, most int) string {
-		if most < 0 {
-			most = least + 20
-		}
-		var b strings.Builder
-		for range least + rng.IntN(most-least+1) {
-			b.WriteString(sample(rng, re.Sub[0]))
-		}
-		return b.String()
-	}
-	switch re.Op {
-	case syntax.OpLiteral:
-		return string(re.Rune)
-	case syntax.OpCharClass:
-		var ascii []rune
-		for i := 0; i < len(re.Rune); i += 2 {
-			for c := re.Rune[i]; c <= re.Rune[i+1] && c < utf8.RuneSelf; c++ {
-				if c >= ' ' || c == '\n' || c == '\t' {
-					ascii = append(ascii, c)
-				}
-			}
-		}
-		return string(ascii[rng.IntN(len(ascii))])
-	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
-		return string(rune('!' + rng.IntN(90)))
-	case syntax.OpCapture:
-		return sample(rng, re.Sub[0])
-	case syntax.OpStar:
-		return repeat(0, -1)
-	case syntax.OpPlus:
-		return repeat(1, -1)
-	case syntax.OpQuest:
-		return repeat(0, 1)
-	case syntax.OpRepeat:
-		return repeat(re.Min, re.Max)
-	case syntax.OpConcat:
-		var b strings.Builder
-		for _, sub := range re.Sub {
-			b.WriteString(sample(rng, sub))
-		}
-		return b.String()
-	case syntax.OpAlternate:
-		return sample(rng, re.Sub[rng.IntN(len(re.Sub))])
-	default:
-		return ""
-	}
 }

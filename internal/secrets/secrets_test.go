@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/pemmican-dev/pemmican/internal/secrets/secretstest"
 )
 
 // The secrets of these tests are made of parts, and some by chance, so that no scanner takes this file for a leak.
@@ -288,7 +290,7 @@ func TestEveryRule(t *testing.T) {
 		rng := rand.New(rand.NewPCG(uint64(i), 5))
 		fired, first := 0, ""
 		for range 40 {
-			text := strings.Join(r.Gate, " ") + "\n" + sample(rng, samples.trees[i]) + "\n"
+			text := strings.Join(r.Gate, " ") + "\n" + secretstest.Sample(rng, samples.trees[i]) + "\n"
 			if r.After != "" {
 				text = r.After + " " + text
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/zricethezav/gitleaks/v8/logging"
 
 	"github.com/pemmican-dev/pemmican/internal/secrets"
+	"github.com/pemmican-dev/pemmican/internal/secrets/secretstest"
 )
 
 func TestMain(m *testing.M) {
@@ -137,12 +138,12 @@ func TestOracleGenerated(t *testing.T) {
 			}
 			hits := 0
 			for range 30 {
-				s := sample(rng, tree)
+				s := secretstest.Sample(rng, tree)
 				for _, text := range []string{
 					s,
 					"see " + r.Keywords[0] + "\n" + s + "\n",
 					`{"content":"value: ` + s + ` "}` + r.Keywords[0],
-					s + sample(rng, tree) + "\n" + sample(rng, tree),
+					s + secretstest.Sample(rng, tree) + "\n" + secretstest.Sample(rng, tree),
 					"a = 1 // gitleaks:allow\n" + s + " // gitleaks:allow\n",
 				} {
 					n, left := missed(d, text, false)
@@ -188,7 +189,7 @@ func TestOracleMixed(t *testing.T) {
 			case 1:
 				b.WriteString([]string{"=", ": ", " := ", "\n", " ", `\n`, `"`, `\"`, "key", "a1", "\u212a", "\u017f", "é", "::", "curl "}[rng.IntN(15)])
 			default:
-				s := sample(rng, trees[rng.IntN(len(trees))])
+				s := secretstest.Sample(rng, trees[rng.IntN(len(trees))])
 				if rng.IntN(4) == 0 {
 					s = s[:rng.IntN(len(s)+1)]
 				}
@@ -267,55 +268,5 @@ func TestOracleKeys(t *testing.T) {
 				t.Errorf("%.60q has become %.60q", text, out)
 			}
 		}
-	}
-}
-
-// sample returns a text that re matches, but for what its empty operators ask.
-func sample(rng *rand.Rand, re *syntax.Regexp) string {
-	pick := func(re *syntax.Regexp, least, most int) string {
-		if most < 0 {
-			most = least + 20
-		}
-		var b strings.Builder
-		for range least + rng.IntN(most-least+1) {
-			b.WriteString(sample(rng, re))
-		}
-		return b.String()
-	}
-	switch re.Op {
-	case syntax.OpLiteral:
-		return string(re.Rune)
-	case syntax.OpCharClass:
-		var ascii []rune
-		for i := 0; i < len(re.Rune); i += 2 {
-			for c := re.Rune[i]; c <= re.Rune[i+1] && c < utf8.RuneSelf; c++ {
-				if c >= ' ' || c == '\n' || c == '\t' {
-					ascii = append(ascii, c)
-				}
-			}
-		}
-		return string(ascii[rng.IntN(len(ascii))])
-	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
-		return string(rune('!' + rng.IntN(90)))
-	case syntax.OpCapture:
-		return sample(rng, re.Sub[0])
-	case syntax.OpStar:
-		return pick(re.Sub[0], 0, -1)
-	case syntax.OpPlus:
-		return pick(re.Sub[0], 1, -1)
-	case syntax.OpQuest:
-		return pick(re.Sub[0], 0, 1)
-	case syntax.OpRepeat:
-		return pick(re.Sub[0], re.Min, re.Max)
-	case syntax.OpConcat:
-		var b strings.Builder
-		for _, sub := range re.Sub {
-			b.WriteString(sample(rng, sub))
-		}
-		return b.String()
-	case syntax.OpAlternate:
-		return sample(rng, re.Sub[rng.IntN(len(re.Sub))])
-	default:
-		return ""
 	}
 }
