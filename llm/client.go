@@ -365,6 +365,9 @@ func (s *sending) refused(resp *http.Response) error {
 			e.Kind, e.Message = Invalid, "the server does not speak the protocol at "+s.where()+s.advice()
 		} else {
 			e.Message += " (at " + s.where() + ")"
+			if s.api != Anthropic && !strings.Contains(s.url.Path, "/v1/") {
+				e.Message += s.advice()
+			}
 		}
 	}
 	return s.fail(e)

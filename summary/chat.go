@@ -96,10 +96,28 @@ func substantial(text string) bool {
 	return false
 }
 
+// Bounds of a short text that is a summary all the same.
+const (
+	leastTelling = 2 // sentences
+	leastShared  = 3 // names
+)
+
+// reports reports whether a text does nothing but tell, in some sentences, and names what the conversation names.
+func (c *checker) reports(text string) bool {
+	telling := 0
+	for s := range sentencesIn(text[:min(len(text), maxHead)]) {
+		if s.act != tells {
+			return false
+		}
+		telling++
+	}
+	return telling >= leastTelling && c.sharedNames(text, leastShared) >= leastShared
+}
+
 // withoutAfterword cuts off the talk at the end of a narrative that is long enough without it.
 func (c *checker) withoutAfterword(text string) string {
 	at := c.afterword(text)
-	if at == len(text) || !substantial(text[:at]) {
+	if at == len(text) || !substantial(text[:at]) && !(strings.HasSuffix(strings.TrimRight(text[:at], " "), "\n\n") && c.reports(text[:at])) {
 		return text
 	}
 	text = strings.TrimRight(text[:at], " \t\n")

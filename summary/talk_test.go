@@ -114,7 +114,11 @@ func TestBare(t *testing.T) {
 			t.Errorf("%q … %q: %v\n%s", row.before, row.after, err, got.Narrative)
 		}
 	}
+	const told = "RotateToken in session_store.go stored 86400 where cookie_config.yaml means minutes. The edit of defaultLifetime made TestRotateToken pass."
 	for text, want := range map[string]string{
+		told + "\n\nLet me know if you want more details.":                                         told,
+		told + "\n\nSag Bescheid, wenn du mehr brauchst.":                                          told,
+		told + "\n\nFeel free to ask if something is missing.":                                     told,
 		"I'll summarize the work: RotateToken in session_store.go is mended.":                      "RotateToken in session_store.go is mended.",
 		"First I'll note the goal: PRT-118. RotateToken in session_store.go is mended.":            "",
 		"Here is the summary of PRT-118:\n- RotateToken is mended":                                 "",
