@@ -102,8 +102,8 @@ const (
 	leastShared  = 3 // names
 )
 
-// reports reports whether a text does nothing but tell, in some sentences, and names what the conversation names.
-func (c *checker) reports(text string) bool {
+// onlyTells reports whether a text does nothing but tell, in some sentences, and names what the conversation names.
+func (c *checker) onlyTells(text string) bool {
 	telling := 0
 	for s := range sentencesIn(text[:min(len(text), maxHead)]) {
 		if s.act != tells {
@@ -117,7 +117,7 @@ func (c *checker) reports(text string) bool {
 // withoutAfterword cuts off the talk at the end of a narrative that is long enough without it.
 func (c *checker) withoutAfterword(text string) string {
 	at := c.afterword(text)
-	if at == len(text) || !substantial(text[:at]) && !(strings.HasSuffix(strings.TrimRight(text[:at], " "), "\n\n") && c.reports(text[:at])) {
+	if at == len(text) || !substantial(text[:at]) && !(strings.HasSuffix(strings.TrimRight(text[:at], " "), "\n\n") && c.onlyTells(text[:at])) {
 		return text
 	}
 	text = strings.TrimRight(text[:at], " \t\n")
