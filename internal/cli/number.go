@@ -4,39 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/pemmican-dev/pemmican/internal/quantity"
 )
-
-var number = regexp.MustCompile(`^([0-9]+(?:_[0-9]+)*)(\.[0-9]+)?([kKmM]?)$`)
-
-// mostTokens is far above every window.
-const mostTokens = 1_000_000_000_000
-
-var errTokens = errors.New("want a number of tokens, such as 80000, 80_000, 80k or 1.5m")
-
-// ParseTokens reads a number of tokens as people write it: 80000, 80_000, 80k, 1.5m.
-func ParseTokens(s string) (int, error) {
-	m := number.FindStringSubmatch(s)
-	if m == nil {
-		return 0, errTokens
-	}
-	n, ok := new(big.Rat).SetString(strings.ReplaceAll(m[1], "_", "") + m[2])
-	if !ok {
-		return 0, errTokens
-	}
-	switch m[3] {
-	case "k", "K":
-		n.Mul(n, big.NewRat(1_000, 1))
-	case "m", "M":
-		n.Mul(n, big.NewRat(1_000_000, 1))
-	}
-	if !n.IsInt() || n.Num().CmpAbs(big.NewInt(mostTokens)) > 0 {
-		return 0, errTokens
-	}
-	return int(n.Num().Int64()), nil
-}
 
 // Tokens is a flag that takes a number of tokens.
 type Tokens struct {
@@ -49,7 +21,7 @@ type Tokens struct {
 
 // Set reads the flag.
 func (t *Tokens) Set(s string) error {
-	n, err := ParseTokens(s)
+	n, err := quantity.Tokens(s)
 	if err != nil {
 		return err
 	}
@@ -106,7 +78,7 @@ type Target struct {
 func (t *Target) Set(s string) error {
 	percent, ok := strings.CutSuffix(s, "%")
 	if !ok {
-		n, err := ParseTokens(s)
+		n, err := quantity.Tokens(s)
 		switch {
 		case err != nil:
 			return errors.New("want tokens, such as 80k, or a percentage of the live tokens, such as 50%")
@@ -116,13 +88,12 @@ func (t *Target) Set(s string) error {
 		t.Tokens, t.Percent = n, nil
 		return nil
 	}
-	m := number.FindStringSubmatch(percent)
-	if m == nil || m[3] != "" {
-		return errors.New("want a percentage such as 50%")
-	}
-	p, ok := new(big.Rat).SetString(strings.ReplaceAll(m[1], "_", "") + m[2])
-	if !ok || p.Sign() <= 0 || p.Cmp(big.NewRat(100, 1)) > 0 {
+	p, err := quantity.Percent(percent)
+	switch {
+	case errors.Is(err, quantity.ErrNoPart):
 		return fmt.Errorf("%s%% is no part of the live tokens; give more than 0%% and at most 100%%", percent)
+	case err != nil:
+		return err
 	}
 	t.Tokens, t.Percent = 0, p
 	return nil

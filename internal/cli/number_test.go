@@ -1,32 +1,12 @@
 package cli
 
 import (
-	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
-)
 
-func TestParseTokens(t *testing.T) {
-	for _, c := range []struct {
-		in   string
-		want int
-	}{
-		{"0", 0}, {"80000", 80000}, {"80_000", 80000}, {"80k", 80000}, {"80K", 80000}, {"1.5m", 1_500_000}, {"1.1m", 1_100_000}, {"0.5k", 500},
-		{"200k", 200_000}, {"1_000k", 1_000_000}, {"007", 7}, {"1000000000000", 1_000_000_000_000},
-	} {
-		if got, err := ParseTokens(c.in); err != nil || got != c.want {
-			t.Errorf("%q: %d, %v; want %d", c.in, got, err, c.want)
-		}
-	}
-	for _, in := range []string{
-		"", "k", "-1", "+1", "1.5", "1.0001k", "1e3", "0x10", "80 k", "80kk", "80%", "1_", "_1", "1__0", "1,000", ".5k", "1.k", "NaN", "1000001m", "９",
-	} {
-		if got, err := ParseTokens(in); err == nil {
-			t.Errorf("%q is %d, and should be refused", in, got)
-		}
-	}
-}
+	"github.com/pemmican-dev/pemmican/internal/quantity"
+)
 
 func TestTargetOf(t *testing.T) {
 	for _, c := range []struct {
@@ -60,7 +40,7 @@ func TestTargetOf(t *testing.T) {
 // What the help shows of a flag is what the flag takes.
 func TestTokensText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, mostTokens).Draw(t, "n")
+		n := rapid.IntRange(1, quantity.MostTokens).Draw(t, "n")
 		a := Tokens{N: n}
 		var b Tokens
 		if err := b.Set(a.String()); err != nil || b.N != n || !b.Given {
@@ -102,22 +82,4 @@ func TestNumber(t *testing.T) {
 			t.Errorf("%q is %d, %v", in, n.N, err)
 		}
 	}
-}
-
-func FuzzParseTokens(f *testing.F) {
-	for _, s := range []string{"80k", "1.5m", "80_000", "", "99999999999999999999999999k", "0.000000000000000000000001m"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		n, err := ParseTokens(s)
-		if err == nil && (n < 0 || n > mostTokens) {
-			t.Fatalf("%q is %d", s, n)
-		}
-		if again, err := ParseTokens(strconv.Itoa(n)); err != nil || again != n {
-			t.Fatalf("%d is %d, %v", n, again, err)
-		}
-		if err := new(Target).Set(s + "%"); err == nil && n > 100 {
-			t.Fatalf("%s%% is taken", s)
-		}
-	})
 }
