@@ -14,7 +14,6 @@ func compactCommand() *cobra.Command {
 		format       string
 		dryRun, json bool
 	)
-	settings.Window.N = cli.DefaultWindow
 	settings.KeepRecent.Zero = true
 	cmd := &cobra.Command{
 		Use:   "compact FILE",
@@ -91,7 +90,7 @@ pemmican compact - --window 128k < request.json > smaller.json`,
 	flags := cmd.Flags()
 	flags.StringVarP(&output.Path, "output", "o", "", "write to this file; - is the standard output")
 	flags.BoolVar(&output.Append, "append", false, "append to the session FILE itself, as its agent would")
-	flags.Var(&settings.Window, "window", "the model's context window")
+	flags.Var(&settings.Window, "window", "the model's context window (default what is known of the session's model, else 200k)")
 	flags.Var(&settings.Target, "target", "what to come down to: tokens of the request, or N% of the transcript as it is (default half of the window)")
 	flags.Var(&settings.KeepRecent, "keep-recent", "what to keep as it is at the end, if the target has room for it")
 	flags.StringVar(&settings.Preset, "preset", "", "keep what another system would: "+cli.PresetNames())

@@ -13,7 +13,6 @@ func inspectCommand() *cobra.Command {
 		top      = cli.Number{N: 10, Least: 1, Most: 1_000_000}
 		json     bool
 	)
-	settings.Window.N = cli.DefaultWindow
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
 		Short: "Show where the tokens of a transcript are",
@@ -45,7 +44,7 @@ pemmican inspect session.jsonl --json`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.Var(&settings.Window, "window", "the model's context window")
+	flags.Var(&settings.Window, "window", "the model's context window (default what is known of the session's model, else 200k)")
 	flags.StringVar(&format, "format", "", "the format of FILE, if its content does not tell: "+cli.FormatNames())
 	flags.Var(&top, "top", "how many rows to show of each")
 	flags.BoolVar(&json, "json", false, "write one JSON object, with all rows")

@@ -8,7 +8,7 @@ import (
 
 func sessionsCommand() *cobra.Command {
 	var (
-		window        = cli.Tokens{N: cli.DefaultWindow}
+		window        cli.Tokens
 		json, noCache bool
 	)
 	cmd := &cobra.Command{
@@ -28,7 +28,7 @@ What was found is remembered, by path, size and time, in a file in the person's 
 		},
 	}
 	flags := cmd.Flags()
-	flags.Var(&window, "window", "the context window to measure against")
+	flags.Var(&window, "window", "the context window to measure against (default what is known of each session's model, else 200k)")
 	flags.BoolVar(&noCache, "no-cache", false, "look at every session again, and remember nothing")
 	flags.BoolVar(&json, "json", false, "write one JSON object")
 	return cmd

@@ -57,6 +57,7 @@ type look struct {
 	ModTime int64  `json:"mtime"` // nanoseconds since 1970
 	Name    string `json:"name,omitempty"`
 	Folder  string `json:"folder,omitempty"`
+	Model   string `json:"model,omitempty"`
 	Tokens  int    `json:"tokens"`
 	// Refused is what the provider would refuse first, Unread why the file could not be read; "" if there is nothing.
 	Refused string `json:"refused,omitempty"`
@@ -65,7 +66,7 @@ type look struct {
 
 // Scanner looks at the sessions of the known agents.
 type Scanner struct {
-	// Window is the window that sessions are measured against, in tokens.
+	// Window is the window that sessions are measured against, in tokens, 0 for what is known of the model of each.
 	Window int
 	// Cache is the file that remembers what was found, "" for none. One that cannot be used is passed over.
 	Cache string
@@ -109,9 +110,17 @@ func (s *Scanner) Scan(ctx context.Context) (sessions []Session, warnings []stri
 	if len(todo) > 0 || len(known) != len(files) {
 		s.save(ctx, files, looks)
 	}
+	catalogue, _, err := openCatalogue()
+	if err != nil {
+		return nil, warnings, err
+	}
 	sessions = make([]Session, len(files))
 	for i, f := range files {
-		sessions[i] = s.session(f, &looks[i])
+		window := s.Window
+		if window == 0 {
+			window = windowOf(catalogue, looks[i].Model)
+		}
+		sessions[i] = found(f, &looks[i], window)
 	}
 	return sessions, warnings, nil
 }
@@ -164,6 +173,7 @@ func lookInto(f agents.SessionFile) look {
 		info := session.Info()
 		l.Name, l.Folder = info.Name, info.Dir
 	}
+	l.Model = doc.Transcript().Model
 	l.Tokens = liveTokens(&in)
 	l.Refused = refused(doc.Check())
 	return l
@@ -182,21 +192,19 @@ func refused(findings []format.Finding) string {
 	return ""
 }
 
-func (s *Scanner) session(f agents.SessionFile, l *look) Session {
+// found is what was found in a file, against a window in tokens.
+func found(f agents.SessionFile, l *look, window int) Session {
 	out := Session{
 		Agent: f.Agent, ID: f.ID, Name: l.Name, Path: f.Path, Folder: l.Folder, Modified: f.ModTime.UTC(), Subagent: f.Subagent,
-		Tokens: l.Tokens, Window: s.Window, State: Sound,
-	}
-	if s.Window > 0 {
-		out.Load = (l.Tokens*100 + s.Window/2) / s.Window
+		Tokens: l.Tokens, Window: window, Load: (l.Tokens*100 + window/2) / window, State: Sound,
 	}
 	switch {
 	case l.Unread != "":
 		out.State, out.Reason = Unreadable, l.Unread
 	case l.Refused != "":
 		out.State, out.Reason = Bricked, l.Refused
-	case l.Tokens > s.Window:
-		out.State, out.Reason = OverWindow, "it takes "+Count(l.Tokens)+" tokens of "+Count(s.Window)
+	case l.Tokens > window:
+		out.State, out.Reason = OverWindow, "it takes "+Count(l.Tokens)+" tokens of "+Count(window)
 	}
 	return out
 }
@@ -210,7 +218,7 @@ type remembered struct {
 
 // program names this build. The first part is raised when what a look finds changes.
 var program = sync.OnceValue(func() string {
-	words := []string{"2"}
+	words := []string{"3"}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		words = append(words, info.Main.Version)
 		for _, s := range info.Settings {

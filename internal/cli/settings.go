@@ -15,6 +15,7 @@ import (
 	"github.com/pemmican-dev/pemmican/format"
 	"github.com/pemmican-dev/pemmican/format/detect"
 	"github.com/pemmican-dev/pemmican/format/openaichat"
+	"github.com/pemmican-dev/pemmican/llm"
 	"github.com/pemmican-dev/pemmican/preset"
 	"github.com/pemmican-dev/pemmican/token"
 )
@@ -36,8 +37,17 @@ type Settings struct {
 	keep func(context.Context) error // writes down what was learned of models
 }
 
-// DefaultWindow is the window that is assumed where none is given, in tokens.
-const DefaultWindow = 200_000
+// assumedWindow is the window of a model that nobody knows, in tokens.
+const assumedWindow = 200_000
+
+// windowOf is the window of a model, in tokens: what the person says of it, what a provider's error has taught, what the
+// catalogue knows, or else the assumed one.
+func windowOf(c *llm.Catalogue, model string) int {
+	if n, _ := c.Window("", "", model); n > 0 {
+		return n
+	}
+	return assumedWindow
+}
 
 // CompactedSuffix is what stands before the extension of a file that compact has made.
 const CompactedSuffix = ".compacted"
@@ -46,9 +56,13 @@ const CompactedSuffix = ".compacted"
 // told of a model that writes.
 func (s *Settings) Options(in *Input, progress *Progress) (pemmican.Options, error) {
 	t := in.doc.Transcript()
-	o := pemmican.Options{Window: DefaultWindow, Tools: agents.Tools(), Pins: s.Pins}
-	if s.Window.N > 0 {
-		o.Window = s.Window.N
+	o := pemmican.Options{Window: s.Window.N, Tools: agents.Tools(), Pins: s.Pins}
+	if o.Window == 0 {
+		c, _, err := openCatalogue()
+		if err != nil {
+			return o, err
+		}
+		o.Window = windowOf(c, t.Model)
 	}
 	policy, ok := preset.ByName(orDefault(s.Preset, "default"))
 	if !ok {
