@@ -465,6 +465,9 @@ func (c *collector) read() {
 		if b.Kind == pemmican.ToolCall {
 			texts = c.call(int(c.callOf[i]))
 		}
+		if b.Kind == pemmican.Summary {
+			continue // the earlier one goes, and what it says was taken over from Previous
+		}
 		if !c.dropped[i] {
 			seen = seen || m.Person() && b.Kind == pemmican.Text
 			c.scan(int32(len(c.sources)), b.Text, seenKept)

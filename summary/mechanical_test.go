@@ -406,6 +406,37 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
+// TestEarlierLinesStay: a line of the earlier summary is not taken for one that the agent still sees because that summary
+// stands in the transcript, so the one error in a long log survives any number of compactions.
+func TestEarlierLinesStay(t *testing.T) {
+	tr := &pemmican.Transcript{}
+	tr.AddUser("Read the log part by part and tell me its errors.")
+	part := 0
+	for g := range 8 {
+		for range 20 {
+			part++
+			id := fmt.Sprintf("c%d", part)
+			tr.AddAssistant(fmt.Sprintf("Part %d.", part), pemmican.Call(id, "read_log", fmt.Sprintf(`{"part":%d}`, part)))
+			var text strings.Builder
+			for row := range 40 {
+				if part == 5 && row == 23 {
+					text.WriteString("row 223: ERROR E-2217: the batch was rolled back\n")
+				}
+				fmt.Fprintf(&text, "row %d: order %d imported, %d items\n", part*40+row, (part*40+row)*7919%100_000, row%9)
+			}
+			tr.AddResult(id, text.String())
+		}
+		plan, report, err := pemmican.Compact(t.Context(), tr, pemmican.Options{Window: 16_000, Summarizer: Mechanical{}, Compactions: g})
+		if err != nil || report.Outcome != pemmican.Summarised {
+			t.Fatalf("generation %d: %v, %+v", g, err, report)
+		}
+		tr = plan.Result(tr)
+		if !strings.Contains(plan.Summary, "E-2217") {
+			t.Fatalf("generation %d lost the error:\n%s", g, plan.Summary)
+		}
+	}
+}
+
 // TestInjection has the rows of INJECT that need no model: whatever tools say stays behind a quote sign, closes no
 // frame, and forges no ledger of ours.
 func TestInjection(t *testing.T) {
