@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/pemmican-dev/pemmican/internal/reminder"
 	"github.com/pemmican-dev/pemmican/internal/textcut"
 )
 
@@ -147,52 +148,10 @@ func opened(before, name string) bool {
 
 func isAlnum(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-const tagReminder = "system-reminder"
+const tagReminder = reminder.Tag
 
-// withoutReminders takes out of a text what a runtime put into it for the model: an order for then, which is not told
-// on, least of all in part. One that is cut off goes up to the end; of one whose beginning is cut off, its paragraph.
-func withoutReminders(text string) string {
-	const open, shut = "<" + tagReminder, "</" + tagReminder + ">"
-	if !strings.Contains(text, tagReminder+">") {
-		return text
-	}
-	next := func(sign string, from int) int {
-		if i := strings.Index(text[from:], sign); i >= 0 {
-			return from + i
-		}
-		return len(text)
-	}
-	var b strings.Builder
-	at := 0 // what is before it is done
-	begin, end := next(open, at), next(shut, at)
-	for at < len(text) && min(begin, end) < len(text) {
-		switch {
-		case end < begin && !endsLine(text[end+len(shut):]):
-			b.WriteString(text[at : end+len(shut)]) // No runtime writes on behind it.
-			at = end + len(shut)
-		case end < begin:
-			b.WriteString(text[at : at+max(0, strings.LastIndex(text[at:end], "\n\n"))])
-			at = end + len(shut)
-		case strings.TrimSpace(text[at+strings.LastIndexByte(text[at:begin], '\n')+1:begin]) != "" &&
-			!strings.HasPrefix(text[begin:], open+">\n") && (end == len(text) || strings.Contains(text[begin:end], "\n")):
-			// In the middle of a line, and not closed in it, the tag is something that a text speaks of.
-			line := lineEnd(text, begin)
-			b.WriteString(text[at:line])
-			at = line
-		default:
-			b.WriteString(text[at:begin])
-			at = min(end+len(shut), len(text))
-		}
-		if begin < at {
-			begin = next(open, at)
-		}
-		if end < at {
-			end = next(shut, at)
-		}
-	}
-	b.WriteString(text[at:])
-	return b.String()
-}
+// withoutReminders takes out of a text what a runtime put into it for the model.
+func withoutReminders(text string) string { return reminder.Strip(text) }
 
 // endsLine reports whether nothing but blanks comes before the next line.
 func endsLine(s string) bool {

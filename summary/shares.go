@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pemmican-dev/pemmican"
+	lang "github.com/pemmican-dev/pemmican/internal/language"
 )
 
 // A summary shares something with what it stands for, and a chat reply often does not. This file looks for it: names,
@@ -248,7 +249,7 @@ func isEveryday(word string) bool {
 	return is
 }
 
-// enoughForeign is how many letters a narrative in another language has, as languageOf counts them.
+// enoughForeign is how many letters a narrative in another language has, as lang.OfText counts them.
 const enoughForeign = 75
 
 // tabled are the languages that talk is known in.
@@ -257,9 +258,7 @@ var tabled = set("English, German, French, Spanish, Italian, Portuguese, Russian
 // foreign reports whether a narrative that is no mere remark is surely in another language than the person's: then it
 // shares no words, however good it is.
 func (c *checker) foreign(narrative string) bool {
-	var text strings.Builder
-	prose(&text, narrative)
-	name, letters := languageOf(text.String())
+	name, letters := lang.OfText(narrative)
 	if !tabled[name] || letters < enoughForeign {
 		return false
 	}

@@ -1,4 +1,4 @@
-package summary
+package language
 
 import (
 	"strings"
@@ -67,12 +67,12 @@ func TestLanguage(t *testing.T) {
 				tr.AddAssistant("I will look at the file and then run the tests again.", pemmican.Call("c", "bash", `{"command":"npm test"}`))
 				tr.AddResult("c", strings.Repeat(englishOutput, 5+i))
 			}
-			if got := language(drop(tr, 2, 1000)); got != row.want {
-				t.Errorf("language = %q, want %q", got, row.want)
+			if got := Of(tr); got != row.want {
+				t.Errorf("Of = %q, want %q", got, row.want)
 			}
 		})
 	}
-	if got := language(pemmican.SummaryRequest{}); got != "" {
+	if got := Of(nil); got != "" {
 		t.Errorf("language of nothing = %q", got)
 	}
 }
@@ -104,12 +104,11 @@ func TestLanguageKnown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tr := &pemmican.Transcript{}
 		for range rapid.IntRange(0, 6).Draw(t, "messages") {
-			tr.AddUser(rapid.OneOf(rapid.String(), genHostile(), rapid.SampledFrom([]string{"日本語です", "continue", "por favor", strings.Repeat("a line of words\n", 9000)})).Draw(t, "text"))
+			tr.AddUser(rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-zß-ÿ日本語の한국 ./<>`+"`"+`\n]{0,200}`), rapid.SampledFrom([]string{"日本語です", "<system-reminder>\nPlease continue.\n</system-reminder>", "</system-reminder>", "continue", "por favor", strings.Repeat("a line of words\n", 9000)})).Draw(t, "text"))
 		}
-		r := drop(tr, 0, 100)
-		got := language(r)
-		if !known[got] || got != language(r) {
-			t.Fatalf("language = %q, and then %q", got, language(r))
+		got := Of(tr)
+		if !known[got] || got != Of(tr) {
+			t.Fatalf("Of = %q, and then %q", got, Of(tr))
 		}
 	})
 }
