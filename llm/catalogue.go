@@ -131,9 +131,13 @@ func (c *Catalogue) Window(endpoint, provider, model string) (tokens int, source
 
 // Price returns what tokens of a model cost at an endpoint; false if nobody says. What was generated counts only for the
 // provider whose endpoint it is: the same model costs nothing on a machine of one's own, and something else elsewhere.
-// What a user says counts wherever the provider is called so.
+// Where the endpoint is "", somebody else's, the provider's name has to tell. What a user says counts wherever the
+// provider is called so.
 func (c *Catalogue) Price(endpoint, provider, model string) (Price, bool) {
 	at := ProviderAt(endpoint)
+	if endpoint == "" {
+		at = canonicalProvider(provider)
+	}
 	m, _, own := c.resolve(cmp.Or(at, provider), model)
 	if own.price || at != "" && m.Provider == at {
 		return m.Price, own.price || m.Price != Price{}

@@ -582,6 +582,13 @@ func TestPriceAt(t *testing.T) {
 	if p, ok := c.Price("https://api.openai.com/v1", "", "gpt-4o"); !ok || p.Input <= 0 {
 		t.Errorf("at its vendor: %+v %v", p, ok)
 	}
+	// At an endpoint that is somebody else's, the provider's name tells.
+	if p, ok := c.Price("", "openai", "gpt-4o"); !ok || p.Input <= 0 {
+		t.Errorf("%+v, %v", p, ok)
+	}
+	if p, ok := c.Price("", "", "gpt-4o"); ok {
+		t.Errorf("%+v", p)
+	}
 	if p, ok := c.Price("http://127.0.0.1:8080/v1", "", "gpt-4o"); ok {
 		t.Errorf("on a machine of one's own: %+v", p)
 	}
