@@ -46,6 +46,9 @@ type compaction struct {
 	base int   // tokens beside the blocks: tools, and what Options.Overhead says
 	goal int   // the target, lowered so that reaching it is worth the change
 
+	load       load // what the request takes beside tokens under the plan
+	overLimits bool // the transcript as it is has more than the limits
+
 	pinned []bool // units that nothing may touch
 	head   []bool // units of the head
 	newest int    // the unit of the person's newest message, -1 if there is none
@@ -73,6 +76,9 @@ func newCompaction(t *Transcript, o Options) (*compaction, error) {
 	if o.Window < 0 || o.Target < 0 || o.KeepRecent < 0 || o.Overhead.Tokens < 0 {
 		return nil, fmt.Errorf("%w: window, target, overhead and tail are numbers of tokens above zero", ErrOptions)
 	}
+	if min(o.Limits.Bytes, o.Limits.Media, o.Limits.Messages) < 0 {
+		return nil, fmt.Errorf("%w: a limit is a number above zero, or zero for none", ErrOptions)
+	}
 	if o.Counter == nil {
 		o.Counter = estimator{}
 	}
@@ -91,8 +97,12 @@ func newCompaction(t *Transcript, o Options) (*compaction, error) {
 	}
 	c.base = o.Overhead.Tokens + countText(o.Counter, t.Tools)
 	c.goal = min(o.Target, c.base+c.live-c.live*c.p.MinGain/100)
+	if c.base+c.live <= o.Target {
+		c.goal = o.Target // if there is a need, it is another one than tokens
+	}
 	c.fixed()
 	c.reset()
+	c.overLimits = !c.within()
 	c.report = &Report{
 		Outcome:      Unchanged,
 		Window:       o.Window,
@@ -131,11 +141,12 @@ func (c *compaction) reset() {
 	c.kept = c.live
 	c.summary = 0
 	c.stages = nil
+	c.weigh()
 }
 
 // run takes the stages in turn, and stops at the first after which the request is under its target.
 func (c *compaction) run(ctx context.Context) error {
-	if c.total() <= c.o.Target {
+	if c.total() <= c.o.Target && !c.overLimits {
 		c.report.Reason = fmt.Sprintf("it takes %d tokens, which is not over the target of %d", c.total(), c.o.Target)
 		return nil
 	}
@@ -149,7 +160,7 @@ func (c *compaction) run(ctx context.Context) error {
 	}
 	c.reduce(c.reducible(tail), true)
 	c.dropBoundReasoning()
-	if c.total() <= c.goal && c.permitted() && c.goal >= c.report.TokensBefore*c.p.ReduceTo/100 {
+	if c.fits() && c.permitted() && c.goal >= c.report.TokensBefore*c.p.ReduceTo/100 {
 		return c.conclude(ctx, nil)
 	}
 	return c.replace(ctx)
@@ -200,6 +211,11 @@ func (c *compaction) finish() {
 		r.Warnings = append(slices.Clip(r.Warnings),
 			fmt.Sprintf("the policy %s does not promise the target, and %d tokens are over it", c.p.Name, r.TokensAfter-r.Target))
 	}
+	stubbed := func(i int) bool { return c.plan.Marks[i].Action == Stub && c.t.Blocks[i].Kind == Media }
+	if c.newest >= 0 && slices.ContainsFunc(c.units[c.newest].blocks, stubbed) {
+		r.Warnings = append(slices.Clip(r.Warnings), "the person's newest message alone has more pictures or documents than the provider takes: "+
+			"the oldest of them were left out")
+	}
 	if c.cut {
 		r.Warnings = append(slices.Clip(r.Warnings), "the person's newest message alone does not fit the window: it was cut in its middle")
 	}
@@ -218,7 +234,15 @@ func (c *compaction) mark(i int, action Action, text, stage, why string) bool {
 			return false // a mark that saves next to nothing is not worth a change
 		}
 	}
+	if c.plan.Kept(i) {
+		c.bear(i, -1)
+	}
 	c.plan.Marks[i] = Mark{Action: action, Text: text, Stage: stage, Why: why, Saved: c.size[i] - now}
+	if action != Drop && c.load.full != nil {
+		stub := stubbed(c.t.Blocks[i], text)
+		c.load.weight[i] = weightOf(&stub)
+		c.bear(i, 1)
+	}
 	if !slices.Contains(c.stages, stage) {
 		c.stages = append(c.stages, stage)
 	}

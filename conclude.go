@@ -33,6 +33,9 @@ func (c *compaction) conclude(ctx context.Context, ch *choice) error {
 		if ok, err := c.summarise(ctx, *ch, dropped); err != nil || !ok {
 			return err
 		}
+	case c.plan.Empty() && c.overLimits:
+		c.refuse("nothing can be left out of it, and it has " + c.o.Limits.excess(c.loaded()))
+		return nil
 	case c.plan.Empty():
 		c.report.Outcome, c.report.Reason = Unchanged, "there is nothing that could be left out"
 		return nil
@@ -62,12 +65,20 @@ func (c *compaction) judge() {
 		c.refuse(fmt.Sprintf("the summary takes %d tokens, and its room was %d", c.report.Summary.Tokens, c.room))
 		return
 	}
-	if after >= before || before-after < c.live*c.p.MinGain/100 {
+	if !c.within() {
+		c.refuse("at the least it has " + c.o.Limits.excess(c.loaded()))
+		return
+	}
+	if after >= before || !c.overLimits && before-after < c.live*c.p.MinGain/100 {
 		c.refuse(fmt.Sprintf("it would save only %d of %d tokens", max(0, before-after), before))
 		return
 	}
 	if c.report.Reason == "" {
 		c.report.Reason = fmt.Sprintf("from %d to %d tokens", before, after)
+		if c.overLimits {
+			was := c.o.Limits.excess(c.load.before)
+			c.report.Reason += "; it had " + was
+		}
 	}
 }
 
@@ -126,6 +137,7 @@ func (c *compaction) summarise(ctx context.Context, ch choice, dropped []int) (b
 		summary, err = c.o.Summarizer.Summarize(ctx, SummaryRequest{
 			Transcript: c.t, Dropped: dropped, Kept: kept, Previous: previous, Tokens: max(0, c.room-sealTokens),
 			Counter: c.o.Counter, Tools: c.o.Tools, Compactions: c.o.Compactions, Original: c.o.Original,
+			OverLimits: c.overLimits,
 		})
 		if ctx.Err() != nil {
 			return false, ctx.Err()

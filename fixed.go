@@ -48,6 +48,9 @@ func (c *compaction) wanted(u int) bool {
 		if b.Pinned || c.o.Keep != nil && c.o.Keep(b) {
 			return true
 		}
+		if (c.o.Summarizer == nil || c.p.OneByOne) && c.pins(i) {
+			return true // nobody would carry the fact on
+		}
 		for _, pin := range c.o.Pins {
 			if pin != "" && (strings.Contains(b.Text, pin) || strings.Contains(b.Args, pin)) {
 				return true
@@ -55,6 +58,12 @@ func (c *compaction) wanted(u int) bool {
 		}
 	}
 	return false
+}
+
+// pins reports whether block i is a call that pins a fact. It is all that there is of the fact.
+func (c *compaction) pins(i int) bool {
+	b := &c.t.Blocks[i]
+	return b.Kind == ToolCall && c.o.Tools[b.Tool].RoleOf(b.Args) == KeepTool && (c.partner[i] < 0 || !c.t.Blocks[c.partner[i]].Error)
 }
 
 func (c *compaction) findHead() {
@@ -127,7 +136,7 @@ func (c *compaction) leastOf(u int) int {
 		case c.pinned[u] && c.units[u].open == 0:
 		case b.Kind == Media:
 			size = min(size, mediaStubTokens)
-		case long > floorResult && (b.Kind == ToolResult || b.Kind == ToolCall):
+		case long > floorResult && (b.Kind == ToolResult || b.Kind == ToolCall && !c.pins(i)):
 			size = size * floorResult / 2 / long // cuts prefer the ends of lines
 		}
 		n += size

@@ -40,6 +40,9 @@ type SummaryRequest struct {
 	Compactions int
 	// Original is where the agent can read what is dropped, "" if it cannot.
 	Original string
+	// OverLimits is true if the transcript as it is has more than its provider takes beside tokens (Options.Limits), so
+	// that no model can be asked with all of it.
+	OverLimits bool
 }
 
 // SummaryText is a summary before it is sealed.
@@ -67,6 +70,8 @@ const (
 	EditTool
 	RunTool
 	PlanTool
+	// KeepTool pins a fact, its argument "fact", which is to outlive every compaction; with "drop": true it takes one back.
+	KeepTool
 )
 
 // ToolSpec is what is known of a tool: its role, and which of its arguments is the path, the first that is there.
@@ -135,6 +140,9 @@ type Options struct {
 	Original string
 	// Thinking says what the model demands of reasoning that is bound to the text before it.
 	Thinking ThinkingRule
+	// Limits are what the provider takes beside tokens. A transcript over one is compacted even if it is under Target.
+	// Defaults to none.
+	Limits Limits
 }
 
 // Overhead is the part of a request that the transcript does not hold, in tokens.

@@ -1,6 +1,7 @@
 package pemmican_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -113,14 +114,48 @@ func drawOptions(t *rapid.T, tr *pemmican.Transcript) pemmican.Options {
 	if rapid.IntRange(0, 4).Draw(t, "pins") == 0 {
 		o.Pins = []string{"😀"}
 	}
+	if rapid.IntRange(0, 2).Draw(t, "limits") == 0 {
+		has := loadOf(tr)
+		o.Limits = pemmican.Limits{
+			Bytes:    has.Bytes * rapid.SampledFrom([]int{0, 2, 10, 50, 150}).Draw(t, "bytes") / 100,
+			Media:    has.Media * rapid.SampledFrom([]int{0, 30, 60, 150}).Draw(t, "media") / 100,
+			Messages: has.Messages * rapid.SampledFrom([]int{0, 30, 60, 150}).Draw(t, "messages") / 100,
+		}
+	}
 	return o
+}
+
+// loadOf is what a request with the transcript has beside tokens, at the least.
+func loadOf(tr *pemmican.Transcript) (out pemmican.Limits) {
+	out.Bytes = len(tr.Tools)
+	for i := range tr.Blocks {
+		b := &tr.Blocks[i]
+		text, _ := json.Marshal(b.Text)
+		args, _ := json.Marshal(b.Args)
+		out.Bytes += len(text) + len(args) + b.Bytes
+		if b.Kind == pemmican.Media {
+			out.Media++
+		}
+	}
+	for _, m := range tr.Messages {
+		if m.First < m.End {
+			out.Messages++
+		}
+	}
+	return out
+}
+
+// within reports whether a transcript is within limits.
+func within(tr *pemmican.Transcript, l pemmican.Limits) bool {
+	has := loadOf(tr)
+	return (l.Bytes == 0 || has.Bytes <= l.Bytes) && (l.Media == 0 || has.Media <= l.Media) && (l.Messages == 0 || has.Messages <= l.Messages)
 }
 
 // TestCompactKeepsEveryRule is O9 and more: whatever comes in, Compact returns a plan that Verify accepts (an error
 // would be a bug), or refuses; the result is a subsequence; the target is met where the policy promises it; and
 // compacting the result again, with nothing new, changes nothing.
 func TestCompactKeepsEveryRule(t *testing.T) {
-	outcomes := map[pemmican.Outcome]int{}
+	outcomes, byLimits := map[pemmican.Outcome]int{}, map[pemmican.Outcome]int{}
 	check := func(t *rapid.T) {
 		tr := drawTranscript(t)
 		o := drawOptions(t, tr)
@@ -132,6 +167,13 @@ func TestCompactKeepsEveryRule(t *testing.T) {
 		out := plan.Result(tr)
 		subsequence(t, tr, out)
 		wholeCalls(t, tr, out)
+		limited := !within(tr, o.Limits)
+		if limited {
+			byLimits[report.Outcome]++
+		}
+		if report.Outcome != pemmican.Refused && !within(out, o.Limits) {
+			t.Fatalf("%s: %s, but it has %+v of %+v", report.Outcome, report.Reason, loadOf(out), o.Limits)
+		}
 		switch report.Outcome {
 		case pemmican.Unchanged, pemmican.Refused:
 			if !plan.Empty() {
@@ -164,6 +206,9 @@ func TestCompactKeepsEveryRule(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if limited && !again.Empty() && second.TokensBefore <= o.Target {
+			t.Fatalf("a second compaction to the limits is %s: %s; the first was %s: %s", second.Outcome, second.Reason, report.Outcome, report.Reason)
+		}
 		if over := second.TokensBefore - o.Target; !o.Policy.BestEffort && !again.Empty() && over > report.Blocks.Stubbed { // counts round up
 			t.Fatalf("a second compaction to %d tokens is %s: %s; the first was %s: %s", o.Target, second.Outcome, second.Reason, report.Outcome, report.Reason)
 		}
@@ -171,7 +216,12 @@ func TestCompactKeepsEveryRule(t *testing.T) {
 	for range 15 { // some outcomes are rare
 		rapid.Check(t, check)
 	}
-	t.Log("outcomes:", outcomes)
+	t.Log("outcomes:", outcomes, "over a limit:", byLimits)
+	for _, o := range []pemmican.Outcome{pemmican.Reduced, pemmican.Summarised, pemmican.Refused} {
+		if byLimits[o] == 0 {
+			t.Errorf("no case over a limit had the outcome %s", o)
+		}
+	}
 	for _, o := range []pemmican.Outcome{pemmican.Unchanged, pemmican.Reduced, pemmican.Summarised, pemmican.FellBack, pemmican.Refused} {
 		if outcomes[o] == 0 {
 			t.Errorf("no case had the outcome %s", o)

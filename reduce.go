@@ -45,6 +45,7 @@ func (c *compaction) reduce(reaches []reach, early bool) {
 		return
 	}
 	c.early = early
+	c.stubExcess(reaches)
 	steps := []struct {
 		on   bool
 		step func([]reach)
@@ -368,7 +369,7 @@ func (c *compaction) cutResults(reaches []reach) {
 
 func (c *compaction) cutArgs(reaches []reach) {
 	c.eligible(reaches, older, func(i int, b *Block) {
-		if b.Kind == ToolCall && len(b.Args) > c.p.ArgsBytes {
+		if b.Kind == ToolCall && len(b.Args) > c.p.ArgsBytes && !c.pins(i) {
 			if args, ok := cutArgs(b.Args, c.p.ArgsBytes); ok {
 				c.mark(i, Stub, args, "arguments", "long arguments")
 			}

@@ -65,6 +65,7 @@ func (c *compaction) replace(ctx context.Context) error {
 			c.room, c.summary = c.room-give, c.summary-give
 		}
 	}
+	c.lighten(&ch)
 	if !c.p.BestEffort && c.total() > c.goal {
 		c.refuse(fmt.Sprintf("with a line for what is left out it takes %d tokens at the least, and the target is %d", c.total(), c.o.Target))
 		return nil
@@ -243,11 +244,12 @@ func (c *compaction) fill(ch *choice, room int, reduced []int) {
 	}
 }
 
-// unkeep takes back what the format cannot keep in its place, and remembers what must be quoted instead.
-func (c *compaction) unkeep(ch *choice) {
+// unkeep takes back what the format cannot keep in its place, and remembers what must be quoted instead. It reports whether
+// there may be such.
+func (c *compaction) unkeep(ch *choice) bool {
 	can := c.t.Can
 	if !can.NoHead && !can.NoAnchor {
-		return
+		return false
 	}
 	start := len(c.units) // the run of units up to the end that are kept
 	for start > 0 && (ch.keep[start-1] || c.units[start-1].system) {
@@ -265,6 +267,7 @@ func (c *compaction) unkeep(ch *choice) {
 			ch.quotes = append(ch.quotes, u)
 		}
 	}
+	return true
 }
 
 // apply marks what the choice drops and reduces the rest. It returns the tokens that go, the earlier summary apart.
@@ -353,7 +356,7 @@ func (c *compaction) squeeze(of func(u int) bool, enough func() bool) {
 			switch {
 			case b.Kind == ToolResult && len(b.Text) > limit:
 				c.mark(i, Stub, cutResult(b.Text, limit), "squeeze", "a long result, and the target is small")
-			case b.Kind == ToolCall && len(b.Args) > limit:
+			case b.Kind == ToolCall && len(b.Args) > limit && !c.pins(i):
 				if args, ok := cutArgs(b.Args, limit); ok {
 					c.mark(i, Stub, args, "squeeze", "long arguments, and the target is small")
 				}
@@ -395,7 +398,7 @@ func (c *compaction) dropOneByOne(ctx context.Context, failed string) error {
 		if reduced.keep[u] || c.units[u].summary {
 			continue
 		}
-		if c.total() <= c.goal && !c.t.Can.NoAnchor {
+		if c.fits() && !c.t.Can.NoAnchor {
 			break // where only a run up to the end can stay, all before it goes
 		}
 		ch.keep[u] = false
@@ -404,6 +407,7 @@ func (c *compaction) dropOneByOne(ctx context.Context, failed string) error {
 			c.takeIn(ch, markerTokens)
 		}
 	}
+	c.lighten(&ch)
 	c.dropBoundReasoning()
 	o := c.o.Summarizer
 	c.o.Summarizer = nil

@@ -116,6 +116,10 @@ func Tools() pemmican.Tools {
 		"task_tracker", // OpenHands
 	)
 
+	// The tool of Pemmican's own MCP server, as hosts name the tools of a server.
+	add(pemmican.KeepTool, nil, nil,
+		"mcp__pemmican__keep", "pemmican__keep", "mcp_pemmican_keep", "pemmican_keep", "pemmican-keep", "pemmican.keep", "pemmican/keep")
+
 	// OpenHands, SWE-agent, Anthropic's own: one tool that views, creates and edits.
 	for _, name := range []string{"str_replace_editor", "file_editor", "str_replace_based_edit_tool"} {
 		t[name] = pemmican.ToolSpec{
@@ -149,7 +153,7 @@ func Extend(base pemmican.Tools, more ...pemmican.Tools) pemmican.Tools {
 //
 // Use it as the field with the key "tools" of whatever holds the whole file, and Extend to lay it over Tools. Decoding
 // is strict: an unknown key, a key that comes twice, an unknown role or a wrong type is an error that names the place.
-// The roles are read, search, list, edit, run, plan, and none, which takes the role of a known tool away. null is no
+// The roles are read, search, list, edit, run, plan, keep, and none, which takes the role of a known tool away. null is no
 // tools.
 type Settings pemmican.Tools
 
@@ -161,6 +165,7 @@ var roleNames = []string{
 	pemmican.EditTool:   "edit",
 	pemmican.RunTool:    "run",
 	pemmican.PlanTool:   "plan",
+	pemmican.KeepTool:   "keep",
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -29,6 +29,9 @@ func TestToolRoles(t *testing.T) {
 		"exec_command": {Role: pemmican.RunTool},
 		"TodoWrite":    {Role: pemmican.PlanTool},
 		"update_plan":  {Role: pemmican.PlanTool},
+
+		"mcp__pemmican__keep": {Role: pemmican.KeepTool},
+		"pemmican_keep":       {Role: pemmican.KeepTool},
 	} {
 		got, ok := tools[name]
 		if !ok {
@@ -37,7 +40,7 @@ func TestToolRoles(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	for _, name := range []string{"", "READ", "open", "create", "insert", "submit", "WebFetch", "webfetch", "Task", "ask_question"} {
+	for _, name := range []string{"", "READ", "open", "create", "insert", "submit", "WebFetch", "webfetch", "Task", "ask_question", "keep"} {
 		if spec, ok := tools[name]; ok {
 			t.Errorf("%q is known, as %+v", name, spec)
 		}
@@ -205,11 +208,11 @@ func TestSettingsErrorsNameTheKey(t *testing.T) {
 		{`{"tools": {"": {"role": "read"}}}`, `tools: a tool needs a name`},
 		{`{"tools": {"a": null}}`, `tools.a: want an object`},
 		{`{"tools": {"a": "read"}}`, `tools.a: want an object`},
-		{`{"tools": {"a": {}}}`, `tools.a: role is missing; use read, search, list, edit, run, plan or none`},
-		{`{"tools": {"a": {"role": "reed"}}}`, `tools.a.role: unknown role "reed"; use read, search, list, edit, run, plan or none`},
-		{`{"tools": {"a": {"role": "Read"}}}`, `tools.a.role: unknown role "Read"; use read, search, list, edit, run, plan or none`},
-		{`{"tools": {"a": {"role": 1}}}`, `tools.a.role: want a string; use read, search, list, edit, run, plan or none`},
-		{`{"tools": {"a": {"role": null}}}`, `tools.a.role: want a string; use read, search, list, edit, run, plan or none`},
+		{`{"tools": {"a": {}}}`, `tools.a: role is missing; use read, search, list, edit, run, plan, keep or none`},
+		{`{"tools": {"a": {"role": "reed"}}}`, `tools.a.role: unknown role "reed"; use read, search, list, edit, run, plan, keep or none`},
+		{`{"tools": {"a": {"role": "Read"}}}`, `tools.a.role: unknown role "Read"; use read, search, list, edit, run, plan, keep or none`},
+		{`{"tools": {"a": {"role": 1}}}`, `tools.a.role: want a string; use read, search, list, edit, run, plan, keep or none`},
+		{`{"tools": {"a": {"role": null}}}`, `tools.a.role: want a string; use read, search, list, edit, run, plan, keep or none`},
 		{`{"tools": {"a": {"role": "read", "path": "file"}}}`, `tools.a.path: want a list of argument names, such as ["file"]`},
 		{`{"tools": {"a": {"role": "read", "path": null}}}`, `tools.a.path: want a list of argument names, such as ["file"]`},
 		{`{"tools": {"a": {"role": "read", "path": ["x", ""]}}}`, `tools.a.path[1]: want the name of an argument`},
@@ -218,7 +221,7 @@ func TestSettingsErrorsNameTheKey(t *testing.T) {
 		{`{"tools": {"a": {"role": "read", "paths": ["x"]}}}`, `tools.a.paths: unknown key; use role, path, range, by or roles`},
 		{`{"tools": {"a": {"role": "none", "by": "op"}}}`, `tools.a: by and roles need each other`},
 		{`{"tools": {"a": {"role": "none", "by": 1}}}`, `tools.a.by: want the name of an argument`},
-		{`{"tools": {"a": {"role": "none", "by": "op", "roles": {"x": "reed"}}}}`, `tools.a.roles.x: unknown role "reed"; use read, search, list, edit, run, plan or none`},
+		{`{"tools": {"a": {"role": "none", "by": "op", "roles": {"x": "reed"}}}}`, `tools.a.roles.x: unknown role "reed"; use read, search, list, edit, run, plan, keep or none`},
 		{`{"tools": {"a": {"role": "read", "Path": ["x"]}}}`, `tools.a.Path: unknown key; use role, path, range, by or roles`},
 		{`{"tools": {"a": {"role": "read", "role": "edit"}}}`, `tools.a.role: the key comes twice`},
 		{`{"tools": {"a": {"role": "read"}, "a": {"role": "read"}}}`, `tools.a: the key comes twice`},

@@ -212,7 +212,7 @@ func inside(dir string, content func(path string) (string, bool)) func(string) (
 
 // titles are those of a ledger, and frameOpenings begin the lines around a narrative.
 var (
-	titles        = []string{titleEarlier, titleWords, titlePlan, titleSaid, titleFiles, titleMoreFiles, titleErrors, titleLines}
+	titles        = []string{titleEarlier, titleWords, titleFacts, titlePlan, titleSaid, titleFiles, titleMoreFiles, titleErrors, titleLines}
 	frameOpenings = []string{originalOpening, preambleOpening, fallbackOpening, "[pemmican summary v"}
 )
 
@@ -250,7 +250,8 @@ const (
 
 // assemble puts the parts of a summary together, in at most the room of the request: preamble, narrative, ledger, lists
 // of files, files attached again, pointer to the original, and from the second compaction on a hint. The narrative comes
-// first, and the ledger gets what the others leave. The narrative is framed. It is a refusal if there is no room for it.
+// first, and the ledger gets what the others leave. The narrative is framed. It is a refusal if there is no room for it
+// beside what the agent has pinned.
 func (a *attempt) assemble(ctx context.Context, narrative string) (string, error) {
 	r := a.r
 	head := preamble + "\n\n" + narrative
@@ -265,10 +266,13 @@ func (a *attempt) assemble(ctx context.Context, narrative string) (string, error
 	if has, most := a.count(head)-a.count(preamble), max(r.Tokens*narrativeMost/100, leastNarrative); room < 0 || has > most {
 		return "", &Refusal{ReasonNoRoom, fmt.Sprintf("%d tokens, of %d in a room of %d", has, most, r.Tokens)}
 	}
+	if free := r.Tokens - a.count(preamble) - a.count(tail); a.facts > room && a.facts <= free {
+		return "", &Refusal{ReasonNoRoom, fmt.Sprintf("it leaves %d tokens, and what the agent has pinned takes %d", room, a.facts)}
+	}
 	files := ""
 	if r.Tokens >= attachedFrom {
 		for list := attachments(r, inside(a.Dir, a.Content)); len(list) > 0 && files == ""; list = list[:len(list)-1] {
-			if text := attached(list); a.count(text) <= room*attachedShare/100 {
+			if text := attached(list); a.count(text) <= min(room*attachedShare/100, room-a.facts) {
 				files = text
 			}
 		}
@@ -291,6 +295,7 @@ func (a *attempt) assemble(ctx context.Context, narrative string) (string, error
 		body := head + "\n\n" + s.Body + files + tail
 		over := a.count(body) - r.Tokens
 		if over <= 0 {
+			a.notes = append(a.notes, s.Notes...)
 			return body, nil
 		}
 		room -= over
@@ -298,6 +303,9 @@ func (a *attempt) assemble(ctx context.Context, narrative string) (string, error
 	body := head + tail
 	if over := a.count(body) - r.Tokens; over > 0 {
 		return "", &Refusal{ReasonNoRoom, fmt.Sprintf("%d tokens too many in a room of %d", over, r.Tokens)}
+	}
+	if a.facts > 0 {
+		a.notes = append(a.notes, factsLost(len(pinned(r))))
 	}
 	return body, nil
 }

@@ -94,6 +94,7 @@ var testTools = pemmican.Tools{
 	"ls":    {Role: pemmican.ListTool, Path: []string{"path"}},
 	"todo":  {Role: pemmican.PlanTool},
 	"patch": {Role: pemmican.EditTool},
+	"keep":  {Role: pemmican.KeepTool},
 }
 
 // BenchmarkMechanical is to be compared with BenchmarkJSONValid, which reads the same bytes once.

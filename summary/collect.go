@@ -188,6 +188,7 @@ func (c *collector) previous(body string) {
 	}
 	c.ledger.Messages += old.Messages
 	c.ledger.Words = old.Words
+	c.ledger.Facts = old.Facts
 	c.plans.steps = old.Plan
 	c.ledger.Said = old.Said
 	c.ledger.MoreFiles = old.MoreFiles
@@ -285,6 +286,8 @@ func (c *collector) call(k int) []argument {
 		case p.block > c.last && c.last >= 0:
 			c.plans.steps = nil // The agent still sees a newer one.
 		}
+	case pemmican.KeepTool:
+		c.keepFact(k)
 	case pemmican.ReadTool, pemmican.SearchTool, pemmican.ListTool:
 		if !failed && answered {
 			c.supersede(k, texts, spec)
@@ -557,8 +560,8 @@ func (c *collector) add(s source) {
 // argumentSources takes the texts among the arguments of call k, without paths, and without what an edit took away.
 func (c *collector) argumentSources(k int, texts []argument, age int32) {
 	p := &c.calls[k]
-	if p.role == pemmican.PlanTool {
-		return // The plan has its own place.
+	if p.role == pemmican.PlanTool || p.role == pemmican.KeepTool {
+		return // They have places of their own.
 	}
 	b := &c.request.Transcript.Blocks[p.block]
 	spec, known := c.request.Tools[b.Tool]
@@ -602,7 +605,7 @@ func (c *collector) resultWeight(k int) int32 {
 		if len(b.Text) < shortAnswer {
 			weight = 0
 		}
-	case pemmican.PlanTool:
+	case pemmican.PlanTool, pemmican.KeepTool:
 		weight = 0
 	}
 	return weight

@@ -75,7 +75,7 @@ func (f Fallback) Summarize(ctx context.Context, r pemmican.SummaryRequest) (pem
 	if cause := ctx.Err(); cause != nil {
 		return pemmican.SummaryText{}, cause
 	}
-	if f.When != nil && !f.When(err) {
+	if errors.Is(err, context.Canceled) || f.When != nil && !f.When(err) {
 		return first, err
 	}
 	reason := cutEnd(oneLine(clean(err.Error())), maxReason)

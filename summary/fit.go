@@ -68,6 +68,11 @@ func (f *fitter) fit(room int) (l Ledger, cut bool) {
 	if left <= 0 {
 		return l, true
 	}
+	// What was pinned gives way last.
+	if len(all.Facts) > 0 {
+		left -= f.takeFacts(left, &l)
+		cut = len(l.Facts) < len(all.Facts)
+	}
 	total := left
 
 	// What each part would take as a whole, and what it gets.
@@ -494,6 +499,9 @@ func (f *fitter) takeLines(room int, l *Ledger) (cut bool) {
 		f.remember(text)
 	}
 	f.remember(l.Earlier)
+	for _, fact := range l.Facts {
+		f.remember(fact)
+	}
 	for _, e := range l.Errors {
 		f.remember(e.Text)
 	}

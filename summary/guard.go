@@ -2,29 +2,35 @@ package summary
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
-
-	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 )
 
 // Guard keeps a model from being asked again and again in vain. Its caller holds it for as long as a session lasts, and
 // gives it to every [Model] of that session. The zero value is ready for use, and it is safe for concurrent use.
 //
 // It remembers two things. After some failures in a row, whatever they were, it lets nothing through until a cool-down
-// is over; then one attempt decides. A person's cancel is no failure. And a segment of a transcript whose summary came
-// out no smaller than itself is not tried again until the segment, the model or the settings are others.
+// is over; then one attempt decides. A person's cancel is no failure, nor is it one that nobody could be asked. And a
+// segment of a transcript whose summary came out no smaller than itself is not tried again until the segment, the model
+// or the settings are others. [Guard.State] is that memory, for a session that goes on in another process.
 type Guard struct {
 	// Strikes is how many failures in a row stop it. Defaults to 3.
 	Strikes int
 	// CoolDown is how long it then lets nothing through. Defaults to 10 minutes.
 	CoolDown time.Duration
 
+	// A circuit breaker of our own, since those of libraries keep to themselves how far they have come.
 	mu       sync.Mutex
-	breaker  circuitbreaker.CircuitBreaker[any]
+	failures int
+	until    time.Time // when the cool-down is over, once there were enough failures
+	trial    bool      // the one attempt that decides is under way
 	inflated map[string]bool
+	session  int // leaves of an earlier one count no more
 }
 
 const (
@@ -45,23 +51,18 @@ var (
 // GuardOpen reports whether an error means that a [Guard] lets nothing through: for [Fallback.When].
 func GuardOpen(err error) bool { return errors.Is(err, ErrGuardOpen) }
 
-// get returns the breaker, made at the first use. g.mu must be held.
-func (g *Guard) get() circuitbreaker.CircuitBreaker[any] {
-	if g.breaker == nil {
-		cool := g.CoolDown
-		if cool <= 0 {
-			cool = defaultCoolDown
-		}
-		g.breaker = circuitbreaker.NewBuilder[any]().WithFailureThreshold(g.strikes()).WithSuccessThreshold(1).WithDelay(cool).Build()
-	}
-	return g.breaker
-}
-
-func (g *Guard) strikes() uint {
+func (g *Guard) strikes() int {
 	if g.Strikes <= 0 {
 		return defaultStrikes
 	}
-	return uint(g.Strikes)
+	return g.Strikes
+}
+
+func (g *Guard) coolDown() time.Duration {
+	if g.CoolDown <= 0 {
+		return defaultCoolDown
+	}
+	return g.CoolDown
 }
 
 // Open reports whether the guard lets nothing through now.
@@ -71,8 +72,7 @@ func (g *Guard) Open() bool {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	b := g.get()
-	return b.IsOpen() && b.RemainingDelay() > 0
+	return g.failures >= g.strikes() && time.Until(g.until) > 0
 }
 
 // Reset forgets everything: a new session has begun.
@@ -82,16 +82,76 @@ func (g *Guard) Reset() {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.breaker, g.inflated = nil, nil
+	g.become(guardState{})
+}
+
+// become takes another memory. g.mu must be held.
+func (g *Guard) become(s guardState) {
+	g.failures, g.until, g.trial, g.inflated = s.Failures, s.Until, false, nil
+	for _, segment := range s.Inflated {
+		g.remember(segment)
+	}
+	g.session++
+}
+
+// remember keeps a segment. g.mu must be held.
+func (g *Guard) remember(segment string) {
+	if g.inflated == nil || len(g.inflated) >= maxInflated {
+		g.inflated = map[string]bool{}
+	}
+	g.inflated[segment] = true
+}
+
+// guardState is what State writes.
+type guardState struct {
+	Failures int       `json:"failures,omitempty"`
+	Until    time.Time `json:"until,omitzero"`
+	Inflated []string  `json:"inflated,omitempty"`
+}
+
+// State is what the guard remembers, as JSON for [Guard.Restore]. It tells nothing of a conversation but hashes.
+func (g *Guard) State() []byte {
+	if g == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := guardState{Failures: g.failures, Inflated: slices.Sorted(maps.Keys(g.inflated))}
+	if g.failures >= g.strikes() {
+		s.Until = g.until.UTC()
+	}
+	data, _ := json.Marshal(s) //nolint:errchkjson // numbers and texts can always be written
+	return data
+}
+
+// Restore takes what [Guard.State] gave an earlier process in place of all that is remembered; nothing is a guard that
+// remembers nothing. An attempt that was under way then is forgotten, and no cool-down lasts longer than CoolDown from
+// now, whatever the clocks say. If there is an error, nothing changes.
+func (g *Guard) Restore(data []byte) error {
+	var s guardState
+	if len(data) > 0 {
+		if err := json.Unmarshal(data, &s); err != nil {
+			return fmt.Errorf("the memory of the guard cannot be read: %w; delete it to begin without one", err)
+		}
+	}
+	if s.Failures < 0 {
+		return fmt.Errorf("the memory of the guard cannot be right: it has %d failures; delete it to begin without one", s.Failures)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if longest := time.Now().Add(g.coolDown()); s.Until.After(longest) {
+		s.Until = longest
+	}
+	g.become(s)
+	return nil
 }
 
 // leave is the leave to try once. A nil one is that of no guard.
 type leave struct {
 	guard   *Guard
 	segment string
-	// breaker is the one that gave it: a new session has another.
-	breaker circuitbreaker.CircuitBreaker[any]
-	// trial says that the breaker waits for this attempt to decide.
+	session int
+	// trial says that the guard waits for this attempt to decide.
 	trial bool
 }
 
@@ -105,12 +165,15 @@ func (g *Guard) allow(segment string) (*leave, error) {
 	if g.inflated[segment] {
 		return nil, ErrInflated
 	}
-	b := g.get()
-	if !b.TryAcquirePermit() {
-		return nil, fmt.Errorf("%w: %d attempts in a row have failed; it is tried again in %s",
-			ErrGuardOpen, g.strikes(), b.RemainingDelay().Round(time.Second))
+	decides := g.failures >= g.strikes()
+	switch wait := time.Until(g.until); {
+	case decides && wait > 0:
+		return nil, fmt.Errorf("%w: %d attempts in a row have failed; it is tried again in %s", ErrGuardOpen, g.failures, wait.Round(time.Second))
+	case decides && g.trial:
+		return nil, fmt.Errorf("%w: %d attempts in a row have failed, and one is under way that decides", ErrGuardOpen, g.failures)
 	}
-	return &leave{g, segment, b, b.IsHalfOpen()}, nil
+	g.trial = decides
+	return &leave{g, segment, g.session, decides}, nil
 }
 
 // done records how an attempt ended.
@@ -121,25 +184,24 @@ func (l *leave) done(err error) {
 	g := l.guard
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.breaker != l.breaker {
-		return // it was of another session
+	if g.session != l.session {
+		return
+	}
+	if l.trial {
+		g.trial = false
 	}
 	switch {
 	case err == nil:
-		l.breaker.RecordSuccess()
+		g.failures = 0
 		return
-	case errors.Is(err, context.Canceled):
-		if l.trial && l.breaker.IsHalfOpen() { // the attempt has decided nothing, so another one may
-			l.breaker.Close()
-			l.breaker.HalfOpen()
-		}
-		return
+	case errors.Is(err, context.Canceled), errors.Is(err, ErrUnresolved):
+		return // it has decided nothing, so another one may
 	}
-	l.breaker.RecordFailure()
+	if l.trial || g.failures < g.strikes() { // else it began before the cool-down did, and does not make it longer
+		g.failures++
+		g.until = time.Now().Add(g.coolDown())
+	}
 	if refusal, ok := errors.AsType[*Refusal](err); ok && refusal.Reason == ReasonTooLong {
-		if g.inflated == nil || len(g.inflated) >= maxInflated {
-			g.inflated = map[string]bool{}
-		}
-		g.inflated[l.segment] = true
+		g.remember(l.segment)
 	}
 }

@@ -18,6 +18,8 @@ type Ledger struct {
 	Earlier string
 	// Words are what the person wrote, the oldest first.
 	Words []Words
+	// Facts are what the agent has pinned, word for word, the newest last.
+	Facts []string
 	// Plan is the newest state of the plan tool.
 	Plan []Step
 	// Said are the assistant's last texts, the newest last.
@@ -125,6 +127,7 @@ const (
 
 	titleEarlier   = "## Earlier summary; what it calls next may be done since"
 	titleWords     = "## What the person wrote, oldest first; a later text overrides an earlier one"
+	titleFacts     = "## Facts that the agent has pinned, oldest first"
 	titlePlan      = "## Plan, as it was last written"
 	titleSaid      = "## What the assistant said last, newest last"
 	titleFiles     = "## Files, newest first; the last operation went well unless it says failed"
@@ -176,6 +179,13 @@ func (l Ledger) append(dst []byte, lines ...string) []byte {
 			dst = appendQuote(dst, w.Text)
 		}
 	}
+	if len(l.Facts) > 0 {
+		title(titleFacts)
+		for i, fact := range l.Facts {
+			dst = appendItem(dst, factHead(i))
+			dst = appendQuote(dst, fact)
+		}
+	}
 	if len(l.Plan) > 0 {
 		title(titlePlan)
 		for _, s := range l.Plan {
@@ -220,7 +230,7 @@ func (l Ledger) append(dst []byte, lines ...string) []byte {
 }
 
 func (l Ledger) empty() bool {
-	return l.Earlier == "" && len(l.Words) == 0 && len(l.Plan) == 0 && len(l.Said) == 0 && len(l.Files) == 0 && !l.MoreFiles &&
+	return l.Earlier == "" && len(l.Words) == 0 && len(l.Facts) == 0 && len(l.Plan) == 0 && len(l.Said) == 0 && len(l.Files) == 0 && !l.MoreFiles &&
 		len(l.Errors) == 0 && len(l.Lines) == 0
 }
 
@@ -466,6 +476,8 @@ func (p *parser) flush() {
 		switch p.title {
 		case titleWords:
 			l.Words = append(l.Words, parseWords(p.head, text))
+		case titleFacts:
+			l.Facts = append(l.Facts, text)
 		case titlePlan:
 			l.Plan = append(l.Plan, parseStep(p.head))
 		case titleFiles, titleMoreFiles:

@@ -35,6 +35,7 @@ func genLedger() *rapid.Generator[Ledger] {
 			Words: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Words {
 				return Words{n.Draw(t, "n"), rapid.Bool().Draw(t, "task"), text.Draw(t, "text")}
 			}), 0, 4).Draw(t, "words"),
+			Facts: rapid.SliceOfN(text, 0, 3).Draw(t, "facts"),
 			Plan: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Step {
 				state := rapid.SampledFrom([]StepState{StepOpen, StepDone, StepRunning, StepCancelled, StepUnknown})
 				return Step{state.Draw(t, "state"), text.Draw(t, "text")}
@@ -88,7 +89,7 @@ func TestLedgerFrame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := genLedger().Draw(t, "ledger")
 		titles := map[string]bool{
-			titleEarlier: true, titleWords: true, titlePlan: true, titleSaid: true, titleFiles: true, titleMoreFiles: true,
+			titleEarlier: true, titleWords: true, titleFacts: true, titlePlan: true, titleSaid: true, titleFiles: true, titleMoreFiles: true,
 			titleErrors: true, titleLines: true,
 		}
 		original := originalLine(genText().Draw(t, "original"))

@@ -74,6 +74,7 @@ func (m Mechanical) Summarize(ctx context.Context, r pemmican.SummaryRequest) (p
 	if m.bare {
 		room = max(r.Tokens*bareListShare/100, min(r.Tokens*bareListMost/100, bareLists))
 	}
+	room = min(room, max(0, r.Tokens-f.factsSize()-f.count(opening(1_000_000)+f.note+f.original)))
 	lists := m.lists(f, room)
 	reserved := 0
 	if lists != "" {
@@ -82,6 +83,7 @@ func (m Mechanical) Summarize(ctx context.Context, r pemmican.SummaryRequest) (p
 	// The parts are counted one by one, which is a little more than they count together, or with an odd counter
 	// less. So the body is counted as well, and the room corrected by the difference.
 	room = r.Tokens - reserved
+	lost := len(f.ledger.Facts)
 	for range maxFits {
 		if err := ctx.Err(); err != nil {
 			return pemmican.SummaryText{}, err
@@ -90,7 +92,7 @@ func (m Mechanical) Summarize(ctx context.Context, r pemmican.SummaryRequest) (p
 		body := render(l) + lists
 		n := f.count(body)
 		if n <= r.Tokens && len(body) > len(out.Body) {
-			out.Body = body
+			out.Body, lost = body, len(f.ledger.Facts)-len(l.Facts)
 		}
 		if n > r.Tokens {
 			room -= n - r.Tokens + 1
@@ -106,6 +108,9 @@ func (m Mechanical) Summarize(ctx context.Context, r pemmican.SummaryRequest) (p
 				out.Body = ""
 			}
 		}
+	}
+	if lost > 0 {
+		out.Notes = append(out.Notes, factsLost(lost))
 	}
 	return out, nil
 }

@@ -206,10 +206,10 @@ func genRequest() *rapid.Generator[pemmican.SummaryRequest] {
 			case 2:
 				tr.AddAssistant(text.Draw(t, "assistant"))
 			case 3, 4:
-				tool := rapid.SampledFrom([]string{"read", "edit", "write", "bash", "grep", "todo", "patch", "mystery", ""}).Draw(t, "tool")
+				tool := rapid.SampledFrom([]string{"read", "edit", "write", "bash", "grep", "todo", "patch", "keep", "keep", "mystery", ""}).Draw(t, "tool")
 				args := rapid.OneOf(text, rapid.Custom(func(t *rapid.T) string {
-					return fmt.Sprintf(`{"path":%q,"command":%q,"n":3,"todos":[{"content":%q,"status":"done"}]}`,
-						text.Draw(t, "path"), text.Draw(t, "command"), text.Draw(t, "todo"))
+					return fmt.Sprintf(`{"path":%q,"command":%q,"n":3,"todos":[{"content":%q,"status":"done"}],"fact":%q,"drop":%v}`,
+						text.Draw(t, "path"), text.Draw(t, "command"), text.Draw(t, "todo"), text.Draw(t, "fact"), rapid.IntRange(0, 3).Draw(t, "drop") == 0)
 				})).Draw(t, "args")
 				tr.AddAssistant("", pemmican.Call(id, tool, args))
 			case 5:

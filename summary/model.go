@@ -41,8 +41,11 @@ const (
 //
 // It must not be copied after its first use, and is safe for concurrent use.
 type Model struct {
-	// Client reaches the provider of the summary model. It must be set.
+	// Client reaches the provider of the summary model. It must be set, unless Via is.
 	Client *llm.Client
+	// Via asks the model instead, if it is set: an agent that keeps its keys and its requests to itself. Client and Body are
+	// not looked at then.
+	Via Asker
 	// Name is the summary model, as its provider calls it. Defaults to the agent's own.
 	Name string
 	// Mode is how it is asked. Defaults to ModeAuto.
@@ -51,7 +54,7 @@ type Model struct {
 	// ModeSame needs. Defaults to none.
 	Body []byte
 	// Provider is the provider's name in the catalogue and in what a user says of models, where the host of the client's
-	// endpoint tells none. Defaults to none.
+	// endpoint tells none. Defaults to none, or with Via to what stands before the first slash of the model's name.
 	Provider string
 	// Window is the context window of the summary model in tokens. Defaults to what the catalogue knows, else 128,000.
 	Window int
@@ -168,8 +171,11 @@ type attempt struct {
 	// windowFrom is who says so.
 	windowFrom string
 	body       []byte // the request of ModeSame
-	prompt     promptOptions
-	text       string // what was written for the model, apart from what it renders of the transcript
+	facts      int    // what the pinned facts take in the ledger, in tokens
+	// provider and id are the model's in the catalogue.
+	provider, id string
+	prompt       promptOptions
+	text         string // what was written for the model, apart from what it renders of the transcript
 
 	// silentShare is what the last reply that looked like a silent overflow reported as input, of what we took it for.
 	silentShare float64
@@ -188,7 +194,7 @@ var sharedCatalogue = sync.OnceValue(llm.DefaultCatalogue)
 
 // resolve finds out whom to ask, and how.
 func (m *Model) resolve(r pemmican.SummaryRequest) (*attempt, error) {
-	if m.Client == nil {
+	if m.Client == nil && m.Via == nil {
 		return nil, fmt.Errorf("%w: no client is set", ErrUnresolved)
 	}
 	a := &attempt{Model: m, r: r, catalogue: m.Catalogue}
@@ -196,7 +202,7 @@ func (m *Model) resolve(r pemmican.SummaryRequest) (*attempt, error) {
 		a.catalogue = sharedCatalogue()
 	}
 	own := r.Transcript.Model
-	if m.Body != nil {
+	if m.Via == nil && m.Body != nil {
 		own = m.Client.API.Model(m.Body)
 	}
 	if a.model = m.Name; a.model == "" {
@@ -205,7 +211,7 @@ func (m *Model) resolve(r pemmican.SummaryRequest) (*attempt, error) {
 	if a.model == "" {
 		return nil, fmt.Errorf("%w: none is named, and the transcript does not tell the agent's own", ErrUnresolved)
 	}
-	if m.Client.BaseURL == "" && m.Client.Key.IsZero() {
+	if m.Via == nil && m.Client.BaseURL == "" && m.Client.Key.IsZero() {
 		return nil, fmt.Errorf("%w: there is no key for %s at %s; set %s or name a file", ErrUnresolved, a.model, m.Client.Endpoint(), m.Client.API.KeyVariable())
 	}
 	a.own = sameModel(a.model, own)
@@ -215,23 +221,43 @@ func (m *Model) resolve(r pemmican.SummaryRequest) (*attempt, error) {
 		replaced += r.Counter.Count(&r.Transcript.Blocks[i])
 	}
 	a.r.Tokens = min(r.Tokens, replaced-1)
-	provider := cmp.Or(llm.ProviderAt(m.Client.Endpoint()), m.Provider)
-	a.info, _ = a.catalogue.Find(provider, a.model)
-	a.price, a.priced = a.catalogue.Price(m.Client.Endpoint(), m.Provider, a.model)
+	a.provider, a.id = cmp.Or(llm.ProviderAt(a.endpoint()), m.Provider), a.model
+	if before, after, ok := strings.Cut(a.model, "/"); ok && m.Via != nil && (a.provider == "" || a.provider == before) {
+		a.provider, a.id = before, after
+	}
+	a.info, _ = a.catalogue.Find(a.provider, a.id)
+	a.price, a.priced = a.catalogue.Price(a.endpoint(), a.provider, a.id)
 	if a.window, a.windowFrom = m.Window, "given"; a.window <= 0 {
-		if a.window, a.windowFrom = a.catalogue.Window(m.Client.Endpoint(), provider, a.model); a.window <= 0 {
+		if a.window, a.windowFrom = a.catalogue.Window(a.endpoint(), a.provider, a.id); a.window <= 0 {
 			a.window, a.windowFrom = defaultWindow, "assumed"
 		}
 	}
+	a.facts = factsTokens(a.r)
 	a.prompt = promptOptions{
 		Language: language(r),
 		Focus:    redact(m.Focus),
 		KeptFrom: keptFrom(r),
-		Words:    wordsOf(wish(a.r.Tokens)),
+		Words:    wordsOf(wish(a.r.Tokens - a.facts)),
 		Update:   r.Previous != "",
 		Workflow: Workflow{Command: redact(m.Workflow.Command), Step: m.Workflow.Step, Of: m.Workflow.Of, Label: redact(m.Workflow.Label)},
 	}
 	return a, a.choose()
+}
+
+// endpoint is where the model is asked, "" where somebody else asks it.
+func (a *attempt) endpoint() string {
+	if a.Via != nil {
+		return ""
+	}
+	return a.Client.Endpoint()
+}
+
+// at is " at" and the endpoint, for what people read.
+func (a *attempt) at() string {
+	if a.Via != nil {
+		return ""
+	}
+	return " at " + a.Client.Endpoint()
 }
 
 // sameModel reports whether two names are those of one model: equal, or but for the vendor that one of them begins with.
@@ -315,6 +341,13 @@ func (a *attempt) choose() error {
 // extend makes the request of ModeSame: the agent's own with the instruction behind it.
 func (a *attempt) extend() (err error) {
 	switch {
+	case a.r.OverLimits:
+		return errors.New("the conversation has more bytes, pictures or messages than its provider takes in one request")
+	case a.Via != nil && !a.own:
+		return fmt.Errorf("the agent's own model is %s, and %s was named", cmp.Or(a.r.Transcript.Model, "not known"), a.model)
+	case a.Via != nil:
+		a.text = instruction(a.prompt)
+		return nil
 	case a.Body == nil:
 		return fmt.Errorf("it needs the agent's own request, in the protocol %s and with its system text and tools: a session file does not hold it", a.Client.API)
 	case !a.own:
@@ -350,7 +383,11 @@ func (a *attempt) segment() string {
 			_, _ = fmt.Fprintf(h, "%d:%s", len(s), s)
 		}
 	}
-	write(string(a.mode), a.model, string(a.Client.API), a.Client.Endpoint(), a.Focus, a.Workflow.String(), a.r.Previous)
+	api := llm.API("")
+	if a.Via == nil {
+		api = a.Client.API
+	}
+	write(string(a.mode), a.model, string(api), a.endpoint(), a.Focus, a.Workflow.String(), a.r.Previous)
 	for _, i := range a.r.Dropped {
 		b := &a.r.Transcript.Blocks[i]
 		write(b.Tool, b.Args, b.Text)
@@ -446,7 +483,7 @@ func (a *attempt) run(parent context.Context) (pemmican.SummaryText, error) {
 		return out, cause
 	case errors.Is(err, context.DeadlineExceeded):
 		err = &llm.Error{
-			Kind: llm.Transient, Message: fmt.Sprintf("no summary from %s within %s", a.Client.Endpoint(), wait),
+			Kind: llm.Transient, Message: fmt.Sprintf("no summary from %s%s within %s", a.model, a.at(), wait),
 			Requests: a.asked.Requests, Err: context.DeadlineExceeded,
 		}
 	}
@@ -508,14 +545,16 @@ func tooLarge(err error) bool {
 const spare = 256
 
 func (a *attempt) askSame(ctx context.Context) (*llm.Reply, error) {
-	reply, err := a.send(ctx, a.body, a.requestTokens())
+	q := Question{Model: a.model, Mode: ModeSame, Instruction: a.text}
+	reply, err := a.send(ctx, q, a.requestTokens())
 	// The agent's own output limit may not fit behind its own input any more.
-	if n, ok := a.lowered(err); ok {
+	if n, ok := a.lowered(err); ok && a.Via == nil {
 		body, limitErr := a.Client.API.WithOutputLimit(a.body, n)
 		if limitErr != nil {
 			return nil, err
 		}
-		return a.send(ctx, body, a.requestTokens())
+		a.body = body
+		return a.send(ctx, q, a.requestTokens())
 	}
 	return reply, err
 }
@@ -559,7 +598,7 @@ func (a *attempt) askCross(ctx context.Context) (*llm.Reply, error) {
 			return nil, err
 		}
 		prompt.User = crossUser(text.Text, a.prompt)
-		reply, sendErr := a.send(ctx, a.Client.API.Body(prompt), text.Tokens+a.count(a.text))
+		reply, sendErr := a.send(ctx, Question{Model: a.model, Mode: ModeCross, Prompt: prompt}, text.Tokens+a.count(a.text))
 		told, ok := errors.AsType[*llm.Error](sendErr)
 		if !ok || !tooLarge(told) && told.Kind != llm.OutputLimit || shrinks == maxShrinks {
 			return reply, sendErr
@@ -600,18 +639,30 @@ func shrunk(e *llm.Error, output, tokens int) (newOutput, newTokens int) {
 // sameShare is how much two shares may differ and still be about the same.
 const sameShare = 1.25
 
+// post asks once.
+func (a *attempt) post(ctx context.Context, q Question) (*llm.Reply, error) {
+	switch {
+	case a.Via != nil:
+		return askVia(ctx, a.Via, q)
+	case q.Mode == ModeSame:
+		return a.Client.Send(ctx, a.body, a.Progress)
+	default:
+		return a.Client.Send(ctx, a.Client.API.Body(q.Prompt), a.Progress)
+	}
+}
+
 // send sends a request of about that many tokens, and counts what it took.
-func (a *attempt) send(ctx context.Context, body []byte, tokens int) (*llm.Reply, error) {
-	reply, err := a.Client.Send(ctx, body, a.Progress)
+func (a *attempt) send(ctx context.Context, q Question, tokens int) (*llm.Reply, error) {
+	reply, err := a.post(ctx, q)
 	if told, ok := errors.AsType[*llm.Error](err); ok {
 		a.asked.Requests += told.Requests
 		if told.Kind == llm.Overflow || told.Kind == llm.OutputLimit && told.Input > 0 { // else its limit is one of output
-			a.catalogue.Learn(a.Client.Endpoint(), a.model, told.Limit)
+			a.catalogue.Learn(a.endpoint(), a.model, told.Limit)
 		}
 	}
 	if told, ok := errors.AsType[*llm.Error](err); a.mode == ModeCross && (err == nil || ok && told.Status > 0) {
 		a.noted.Do(func() {
-			a.notes = append(a.notes, fmt.Sprintf("an excerpt of the conversation, with secrets taken out, went to %s at %s", a.model, a.Client.Endpoint()))
+			a.notes = append(a.notes, fmt.Sprintf("an excerpt of the conversation, with secrets taken out, went to %s%s", a.model, a.at()))
 		})
 	}
 	if err != nil {
