@@ -1,0 +1,136 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/pemmican-dev/pemmican/llm"
+)
+
+const (
+	// ratioLeast and ratioMost are what one estimated token can be in tokens of a model: no vocabulary in use is further
+	// off. Whatever lies outside has another reason.
+	ratioLeast, ratioMost = 0.6, 1.7
+	// ratioWeight is how much the newest reply counts for the ratio.
+	ratioWeight = 0.3
+	// leastCalibrated is the smallest request that tells something of a ratio, in tokens.
+	leastCalibrated = 4_000
+)
+
+func (s *Session) replied(e Replied) Answer {
+	s.requests++
+	s.larger, s.after, s.fresh = "", "", false
+	request := s.sent
+	s.sent = Load{}
+	if e.Window > 0 {
+		s.served = e.Window
+	}
+	if !e.Usage.Reported || e.Usage.Input <= 0 {
+		s.overflows = 0
+		return Answer{}
+	}
+	expected := e.Expected
+	if expected == 0 {
+		expected = s.input(request)
+	}
+	if silent := s.cutAway(e.Usage, expected); silent != nil {
+		return s.wasTruncated(silent, expected)
+	}
+	s.overflows = 0
+	if !s.fit.replied(e.Usage) {
+		s.calibrate(request.Estimated, e.Usage.Input)
+	}
+	s.load = Load{Reported: e.Usage.Input + e.Usage.Output}
+	return Answer{}
+}
+
+// cutAway reports that the provider has read less than it was sent, nil if it has read it all.
+func (s *Session) cutAway(u llm.Usage, expected int) *llm.Error {
+	window, from := s.window()
+	if from == "assumed" {
+		window = 0 // a provider that takes more than was assumed has cut nothing away
+	}
+	return llm.ClassifyReply(&llm.Reply{Usage: u, Stop: llm.StopEnd}, expected, window)
+}
+
+// wasTruncated makes the next request a smaller one. The window must be below what was sent.
+func (s *Session) wasTruncated(e *llm.Error, expected int) Answer {
+	s.learn(0, expected)
+	reason := "the provider has cut the request away without an error: " + e.Message
+	if !s.active() || s.overflows >= s.settings.OverflowAttempts {
+		return Answer{Reason: reason, Notices: []string{reason}}
+	}
+	s.truncated = true
+	return Answer{Reason: reason, Notices: []string{reason}}
+}
+
+// calibrate fits estimates to what the provider counted for a request.
+func (s *Session) calibrate(estimated, input int) {
+	if estimated < leastCalibrated || s.model.name() == "" {
+		return
+	}
+	ratio := float64(input) / float64(estimated)
+	if ratio < ratioLeast || ratio > ratioMost {
+		return
+	}
+	if before, ok := s.state.Ratios[s.model.name()]; ok {
+		ratio = before + ratioWeight*(ratio-before)
+	}
+	put(&s.state.Ratios, s.model.name(), ratio)
+}
+
+// requestFailed orders a compaction where the request was too large, whatever anybody has counted.
+func (s *Session) requestFailed(e Failed) Answer {
+	if e.Model != "" && e.Model != s.model.name() {
+		return Answer{Reason: e.Model + " has failed, and is not used any more"}
+	}
+	err, ok := errors.AsType[*llm.Error](e.Err)
+	if !ok {
+		return Answer{}
+	}
+	if e.Load == (Load{}) {
+		e.Load = s.sent
+	}
+	switch err.Kind {
+	case llm.Overflow:
+		s.learn(err.Limit, max(err.Requested, s.demand(e.Load)))
+	case llm.OutputLimit:
+		if err.Input == 0 {
+			return Answer{Reason: "the request asks for more output than the model gives: " + err.Message}
+		}
+		s.learn(err.Limit, 0)
+	case llm.Silent:
+		s.learn(0, err.Requested)
+	case llm.TooManyBytes:
+		if e.Load.Bytes > 0 {
+			s.bytes[s.model.name()] = e.Load.Bytes - 1
+		}
+	default:
+		return Answer{}
+	}
+	switch {
+	case !s.active():
+		return Answer{}
+	case s.flight != nil && s.flight.waiting:
+		return s.begin(e.Load)
+	case s.flight != nil:
+		return Answer{Do: Wait, Attempt: s.flight.n, Reason: "a compaction is being made"}
+	case s.overflows >= s.settings.OverflowAttempts:
+		return s.refuseRecovery(e, err)
+	}
+	s.overflows++
+	// The second time nothing is left to chance.
+	mechanical := s.overflows > 1 || s.noModelNow()
+	a := s.order(Compact, attempt{occasion: occasionOverflow, load: e.Load, mechanical: mechanical})
+	a.Reason = err.Error()
+	return a
+}
+
+func (s *Session) refuseRecovery(e Failed, err *llm.Error) Answer {
+	window, _ := s.window()
+	reason := fmt.Sprintf("the provider still refuses the request as too large after %d compactions: %s", s.overflows, err.Message)
+	if s.overflows == 1 {
+		reason = "the provider still refuses the request as too large after a compaction: " + err.Message
+	}
+	return Answer{Do: Refuse, Reason: reason, Notices: notices(s.texts().Blocked(s.demand(e.Load), window, window, reason))}
+}
