@@ -12,6 +12,7 @@ import (
 var commands = []func() *cobra.Command{
 	checkCommand,
 	compactCommand,
+	configCommand,
 	evalCommand,
 	inspectCommand,
 	manCommand,
