@@ -77,7 +77,7 @@ func (a Agent) Resume(env Env, info format.Info, file string) string {
 	if command == "" || info.Dir == "" {
 		return command
 	}
-	return "cd " + quoteFile(info.Dir) + " && " + command
+	return "cd " + QuoteFile(info.Dir) + " && " + command
 }
 
 // piFolders: pi keeps sessions under its agent folder, grouped by working folder, or flat in a folder that a variable
@@ -106,7 +106,7 @@ func resumePi(_ Env, _ format.Info, file string) string {
 	if abs, err := filepath.Abs(file); err == nil {
 		file = abs // the command changes the folder first
 	}
-	return "pi --session " + quoteFile(file)
+	return "pi --session " + QuoteFile(file)
 }
 
 // claudeFolders: Claude Code groups sessions by working folder; subagents have files of their own, agent-*.jsonl,
@@ -175,8 +175,8 @@ func expandHome(path, home string) string {
 	return path
 }
 
-// quoteFile quotes a path so that no command takes it for an option.
-func quoteFile(path string) string {
+// QuoteFile quotes a path for a POSIX shell, on one line, so that no command takes it for an option.
+func QuoteFile(path string) string {
 	if strings.HasPrefix(path, "-") {
 		path = "./" + path
 	}

@@ -10,7 +10,9 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"charm.land/fang/v2"
 	"charm.land/lipgloss/v2"
@@ -35,15 +37,22 @@ func run() int {
 		return status
 	case <-ctx.Done():
 	}
+	moment := time.Duration(0)
+	if serves.Load() {
+		moment = 5 * time.Second
+	}
 	select {
-	case status := <-done: // it was just ready
+	case status := <-done: // it was just ready, or has ended in order
 		return status
-	default:
+	case <-time.After(moment):
 	}
 	message, status := cli.Interrupted()
 	_, _ = fmt.Fprintln(os.Stderr, "pemmican: "+message)
 	return status
 }
+
+// serves is set by a command that serves others: an interrupt is how it ends, and it ends what it has begun.
+var serves atomic.Bool
 
 // execute runs the command that the arguments name, and says in one line what went wrong, more only where sessions are
 // listed. An interrupt is told by run.

@@ -16,6 +16,7 @@ var commands = []func() *cobra.Command{
 	evalCommand,
 	inspectCommand,
 	manCommand,
+	mcpCommand,
 	sessionsCommand,
 	textCommand,
 	undoCommand,

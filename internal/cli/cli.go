@@ -1,6 +1,6 @@
-// Package cli is what the commands of the program share: reading a FILE argument, writing without ever leaving half a
-// file, numbers as people type them, tables, and the search for sessions on disk. What a compaction does is not decided
-// here, nor in the commands.
+// Package cli is what the commands of the program share, and the MCP server with them: reading a FILE argument, writing
+// without ever leaving half a file, numbers as people type them, tables, and the search for sessions on disk. What a
+// compaction does is not decided here, nor in the commands.
 package cli
 
 import (

@@ -179,6 +179,37 @@ func readFile(f agents.SessionFile) (*Input, error) {
 	return in, nil
 }
 
+// Snapshot reads and decodes a file for somebody who is not going to write anything, while its agent may: of what is being
+// appended to it, the lines that are whole are taken. Name is that of its format, or "" to find it by its content. What is
+// no regular file, or larger than most bytes, is an error. It is safe for concurrent use.
+func Snapshot(ctx context.Context, f agents.SessionFile, name string, most int64) (*Input, format.Document, error) {
+	in := &Input{Name: f.Path, Path: f.Path, Agent: f.Agent}
+	info, err := os.Stat(in.Path)
+	switch {
+	case err != nil:
+		return nil, nil, About(in.Name, err)
+	case !info.Mode().IsRegular():
+		return nil, nil, Unusable(in.Name, "name a file", "it is no regular file")
+	case info.Size() > most:
+		return nil, nil, Unusable(in.Name, "\"pemmican inspect\" takes files of any size", "it has %s bytes, and %s are the most here",
+			Count(int(info.Size())), Count(int(most)))
+	}
+	err = in.read()
+	if e, ok := errors.AsType[*Error](err); ok && e.busy {
+		if end := bytes.LastIndexByte(in.Data, '\n'); end >= 0 {
+			in.Data, err = in.Data[:end+1], nil
+		}
+	}
+	if err != nil {
+		return nil, nil, About(in.Name, err)
+	}
+	doc, err := in.Decode(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	return in, doc, ctx.Err()
+}
+
 func (in *Input) read() error {
 	f, err := os.Open(in.Path)
 	if err != nil {
@@ -223,7 +254,6 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 		total += n
 		switch {
 		case errors.Is(err, io.EOF):
-			limitMemory(total)
 			if len(pieces) == 0 {
 				return piece, nil
 			}
@@ -256,6 +286,7 @@ func limitMemory(n int) {
 
 // opened is what Open returns for an input that has been read.
 func (in *Input) opened(ctx context.Context, name string) (*Input, format.Document, error) {
+	limitMemory(len(in.Data))
 	doc, err := in.Decode(name)
 	if err != nil {
 		return nil, nil, err

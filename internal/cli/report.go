@@ -153,6 +153,8 @@ type Inspection struct {
 	Counter string      `json:"counter"`
 	By      Weights     `json:"by"`
 	Plan    *Compaction `json:"plan"`
+	// Options are those of the plan, with the counter that has counted all of it.
+	Options pemmican.Options `json:"-"`
 
 	half bool // the plan is not the default one, which does nothing
 }
@@ -187,7 +189,7 @@ func Inspect(ctx context.Context, in *Input, s Settings) (*Inspection, error) {
 	}
 	i.Tokens, i.Counter, i.By = r.TokensBefore, r.Counter, Weigh(t, o, dir)
 	i.Plan = NewCompaction(in.doc.Format(), r)
-	i.Plan.Wish = s.Wish(o)
+	i.Plan.Wish, i.Options = s.Wish(o), o
 	return i, nil
 }
 
