@@ -49,6 +49,11 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "cache"))
 			env.Setenv("EXAMPLE", example)
+			program, err := exec.LookPath("pemmican") // testscript has put it into PATH
+			if err != nil {
+				return err
+			}
+			env.Setenv("PEMMICAN", program) // for scripts that change PATH
 			for _, name := range []string{
 				"CLAUDE_CONFIG_DIR", "PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "XDG_CONFIG_HOME",
 			} {

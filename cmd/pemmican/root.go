@@ -10,9 +10,11 @@ import (
 
 // commands make the commands, each in the file of its name.
 var commands = []func() *cobra.Command{
+	agentCommand,
 	checkCommand,
 	compactCommand,
 	configCommand,
+	doctorCommand,
 	evalCommand,
 	inspectCommand,
 	manCommand,

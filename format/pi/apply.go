@@ -30,15 +30,12 @@ import (
 // it, or for everything if there is no report. Its fromHook is false, so that pi's own next compaction goes on with the
 // lists of files in its details.
 func (d *Doc) Apply(plan *pemmican.Plan) ([]byte, error) {
-	if len(plan.Marks) != len(d.tr.Blocks) || plan.Gap < 0 || plan.Gap > len(d.tr.Blocks) {
-		return nil, fmt.Errorf("the plan is for %d blocks, and the transcript has %d", len(plan.Marks), len(d.tr.Blocks))
-	}
-	if plan.Empty() {
-		return slices.Clip(d.data), nil
-	}
 	first, err := d.validate(plan)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case plan.Empty():
+		return slices.Clip(d.data), nil
 	}
 
 	w := d.newWriter(plan)
@@ -53,7 +50,7 @@ func (d *Doc) Apply(plan *pemmican.Plan) ([]byte, error) {
 	// The first line holds a hash of those behind it, which hang on its id.
 	mark := w.nextID()
 	w.parent = mark
-	if d.edits {
+	if d.writesEdits() {
 		if err := w.edits(first); err != nil {
 			return nil, err
 		}
@@ -80,6 +77,9 @@ func (d *Doc) Apply(plan *pemmican.Plan) ([]byte, error) {
 // validate reports what the lines cannot express, and returns the first message that is kept, system text apart; the
 // number of messages if there is none.
 func (d *Doc) validate(plan *pemmican.Plan) (first int, err error) {
+	if len(plan.Marks) != len(d.tr.Blocks) || plan.Gap < 0 || plan.Gap > len(d.tr.Blocks) {
+		return 0, fmt.Errorf("the plan is for %d blocks, and the transcript has %d", len(plan.Marks), len(d.tr.Blocks))
+	}
 	notWritable := func(block int, msg, mend string) error {
 		return &format.Error{Msg: fmt.Sprintf("block %d %s", block, msg), Mend: mend, Err: format.ErrNotWritable}
 	}
@@ -99,7 +99,7 @@ func (d *Doc) validate(plan *pemmican.Plan) (first int, err error) {
 				}
 				continue
 			case mark.Action == pemmican.Drop:
-				if !d.edits && first < len(d.tr.Messages) {
+				if !d.writesEdits() && first < len(d.tr.Messages) {
 					return 0, notWritable(i, "is dropped behind what is kept, which the pi of this file cannot express", update)
 				}
 				continue
@@ -114,9 +114,9 @@ func (d *Doc) validate(plan *pemmican.Plan) (first int, err error) {
 				return 0, notWritable(i, "is an earlier summary, which pi does not send beside a newer one", "drop it")
 			case plan.Summary != "" && i < d.tr.Can.KeepFrom:
 				return 0, notWritable(i, "stands before the last compaction, which the pi of this file would send again with it", "drop it")
-			case !d.edits && mark.Action == pemmican.Stub:
+			case !d.writesEdits() && mark.Action == pemmican.Stub:
 				return 0, notWritable(i, "is replaced, which the pi of this file cannot express", update)
-			case !d.edits && i > msg.First && plan.Marks[i-1].Action == pemmican.Drop:
+			case !d.writesEdits() && i > msg.First && plan.Marks[i-1].Action == pemmican.Drop:
 				return 0, notWritable(i, "is kept without the rest of its message, which the pi of this file cannot express", update)
 			case mark.Action == pemmican.Stub && (!d.editable(m) || b.Kind == pemmican.Reasoning || b.Kind == pemmican.Opaque):
 				return 0, notWritable(i, "can only be kept or dropped in a session of pi", "")
@@ -125,7 +125,7 @@ func (d *Doc) validate(plan *pemmican.Plan) (first int, err error) {
 			}
 		}
 	}
-	if !d.edits && plan.Summary == "" {
+	if !d.writesEdits() && plan.Summary == "" && !plan.Empty() {
 		return 0, &format.Error{Msg: "the pi of this file records no change without a summary", Mend: update, Err: format.ErrNotWritable}
 	}
 	for call, result := range d.tr.Partners() {
@@ -319,8 +319,7 @@ func (w *writer) compaction(mark string, first int) {
 	kept := mark
 	w.open("compaction")
 	if first < len(w.d.src) {
-		// Never a result whose call goes: validate has seen to it, and pi would send it alone.
-		kept = w.d.entries[w.d.src[first]].id
+		kept = w.d.keptID(first)
 	}
 	w.lines = append(w.lines, `,"summary":`...)
 	w.lines = jsonspan.Quote(w.lines, w.plan.Summary)
@@ -329,9 +328,13 @@ func (w *writer) compaction(mark string, first int) {
 	w.lines = append(w.lines, `,"tokensBefore":`...)
 	w.lines = strconv.AppendInt(w.lines, int64(w.d.tokens()), 10)
 	w.lines = append(w.lines, `,"details":{`...)
-	w.lines = w.appendFiles(w.lines)
+	w.lines = w.d.appendFiles(w.lines, w.plan)
 	w.lines = append(w.lines, "},\"fromHook\":false}\n"...)
 }
+
+// keptID is the id of the entry that message m comes from. It is never a result whose call goes: validate has seen to
+// it, and pi would send it alone.
+func (d *Doc) keptID(m int) string { return d.entries[d.src[m]].id }
 
 // compactionV1 appends the compaction line of version 1. It names its first kept entry by the index among all entries,
 // and one that keeps nothing names itself.
@@ -349,7 +352,7 @@ func (w *writer) compactionV1(out []byte, first int) []byte {
 	out = append(out, `,"tokensBefore":`...)
 	out = strconv.AppendInt(out, int64(w.d.tokens()), 10)
 	out = append(out, `,"details":{`...)
-	out = w.appendFiles(out)
+	out = w.d.appendFiles(out, w.plan)
 	out = append(out, `,"`+markName+`":`...)
 	out = append(out, w.mark()...)
 	return append(out, "}}\n"...)

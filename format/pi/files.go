@@ -9,14 +9,15 @@ import (
 
 // appendFiles writes the lists of files that pi keeps in the details of a compaction, and shows: what the dropped calls
 // of its tools read, and what they wrote or edited, on top of the lists of the compaction before, unless that came from
-// an extension, whose details may mean anything. A file that was modified is not listed as read.
-func (w *writer) appendFiles(dst []byte) []byte {
-	d := w.d
+// another extension, whose details may mean anything. A file that was modified is not listed as read.
+func (d *Doc) appendFiles(dst []byte, plan *pemmican.Plan) []byte {
 	read, modified := map[string]bool{}, map[string]bool{}
 	if d.compaction >= 0 {
 		e := d.entries[d.path[d.compaction]].span
 		v, _ := d.index.Get(d.data, e, "fromHook")
-		if fromHook, _ := jsonspan.Bool(d.data, v); !fromHook {
+		fromHook, _ := jsonspan.Bool(d.data, v)
+		engine, _ := jsonspan.Lookup(d.data, e, "details", "engine")
+		if name, _ := jsonspan.String(d.data, engine); !fromHook || name == Engine {
 			for list, set := range map[string]map[string]bool{"readFiles": read, "modifiedFiles": modified} {
 				files, _ := jsonspan.Lookup(d.data, e, "details", list)
 				for f := range d.index.Elements(d.data, files) {
@@ -29,7 +30,7 @@ func (w *writer) appendFiles(dst []byte) []byte {
 	}
 	for i := range d.tr.Blocks {
 		b := &d.tr.Blocks[i]
-		if b.Kind != pemmican.ToolCall || w.plan.Kept(i) {
+		if b.Kind != pemmican.ToolCall || plan.Kept(i) {
 			continue
 		}
 		set := modified

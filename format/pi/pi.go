@@ -34,6 +34,7 @@ type Doc struct {
 	byID     map[string]int
 	path     []int            // indices of the live branch, root first
 	edits    bool             // the pi of this file honours context_edit lines
+	hook     bool             // what is planned goes through a hook of pi, which takes no lines
 	problems []format.Finding // what reading the lines and following their chain met
 
 	compaction int // position on path of the newest compaction, -1 if there is none
@@ -66,18 +67,26 @@ func Detect(data []byte) bool {
 //
 // The live transcript is what pi 1.6 would send after resuming. An older compaction inside the range that the newest one
 // keeps is left out, as pi does since 0.87; before, pi sent it again at its place (observed), and a warning says so.
-func Decode(data []byte) (*Doc, error) { return decode(data, false) }
+func Decode(data []byte) (*Doc, error) { return decode(data, decoding{}) }
 
 // DecodeModern is Decode for a file that will be resumed by pi 0.87 or newer, whatever the lines in it tell. A file of
 // version 1 stays limited: pi gives its entries their ids only when it reads them.
-func DecodeModern(data []byte) (*Doc, error) { return decode(data, true) }
+func DecodeModern(data []byte) (*Doc, error) { return decode(data, decoding{modern: true}) }
 
-func decode(data []byte, modern bool) (*Doc, error) {
-	d := &Doc{data: data}
+// DecodeForHook is Decode for a compaction that a running pi will write itself, with what its hook session_before_compact
+// returns: see Doc.Compaction. That is a summary and the entry from which on everything is kept, so the transcript can
+// express no more than with an old pi, whatever the file shows.
+func DecodeForHook(data []byte) (*Doc, error) { return decode(data, decoding{hook: true}) }
+
+// decoding says what a session is decoded for.
+type decoding struct{ modern, hook bool }
+
+func decode(data []byte, what decoding) (*Doc, error) {
+	d := &Doc{data: data, hook: what.hook}
 	if err := d.read(); err != nil {
 		return nil, err
 	}
-	d.edits = d.version > 1 && (modern || d.writerHonoursEdits())
+	d.edits = d.version > 1 && (what.modern || d.writerHonoursEdits())
 	d.findPath()
 	d.build()
 	return d, nil
@@ -102,9 +111,12 @@ func (d *Doc) Info() format.Info {
 	return info
 }
 
+// writesEdits reports whether a plan can be carried out by context_edit lines.
+func (d *Doc) writesEdits() bool { return d.edits && !d.hook }
+
 // capabilities are what the lines that Apply appends can express.
 func (d *Doc) capabilities() pemmican.Capabilities {
-	if d.edits {
+	if d.writesEdits() {
 		return pemmican.Capabilities{SummaryFirst: true}
 	}
 	return pemmican.Capabilities{NoStub: true, NoAnchor: true, NoHead: true, SummaryFirst: true, SummaryNeeded: true}

@@ -110,7 +110,7 @@ func (s *Scanner) Scan(ctx context.Context) (sessions []Session, warnings []stri
 	if len(todo) > 0 || len(known) != len(files) {
 		s.save(ctx, files, looks)
 	}
-	catalogue, _, err := openCatalogue()
+	catalogue, _, err := OpenCatalogue()
 	if err != nil {
 		return nil, warnings, err
 	}

@@ -58,7 +58,7 @@ func (s *Settings) Options(in *Input, progress *Progress) (pemmican.Options, err
 	t := in.doc.Transcript()
 	o := pemmican.Options{Window: s.Window.N, Tools: agents.Tools(), Pins: s.Pins}
 	if o.Window == 0 {
-		c, _, err := openCatalogue()
+		c, _, err := OpenCatalogue()
 		if err != nil {
 			return o, err
 		}

@@ -121,7 +121,7 @@ func (s *Summarizer) open(in *Input, progress *Progress) (out pemmican.Summarize
 	if err := client.Valid(); err != nil {
 		return nil, keep, Unusable("", "", "%s", err)
 	}
-	catalogue, keep, err := openCatalogue()
+	catalogue, keep, err := OpenCatalogue()
 	if err != nil {
 		return nil, keep, err
 	}
@@ -154,9 +154,9 @@ func (s standIn) Summarize(ctx context.Context, r pemmican.SummaryRequest) (pemm
 	return out, err
 }
 
-// openCatalogue is the catalogue of models with what the person says of some in their configuration folder, and what was
+// OpenCatalogue returns the catalogue of models with what the person says of some in their configuration folder, and what was
 // learned of windows in their cache folder. Keep writes down what has been learned since.
-func openCatalogue() (c *llm.Catalogue, keep func(context.Context) error, err error) {
+func OpenCatalogue() (c *llm.Catalogue, keep func(context.Context) error, err error) {
 	c = llm.DefaultCatalogue()
 	if dir, err := os.UserConfigDir(); err == nil {
 		path := filepath.Join(dir, "pemmican", "models.json")
