@@ -1,8 +1,9 @@
 // Package pitest drives the real coding agent pi in tests: an installer that takes pi and the node that it needs from npm
-// into the user's cache, and a headless run with a home of its own.
+// into the user's cache, headless runs with a home of their own, and a driver of pi's RPC mode.
 //
 // A test starts a server of package modeltest with the replies of the model, calls [Install] and [Pi.Run], and then looks
-// at the session file that pi wrote ([SessionFiles]) and at the requests that the server got.
+// at the session file that pi wrote ([SessionFiles]) and at the requests that the server got. Where a session has to live on
+// between two things, [Pi.Start] keeps it.
 //
 // The first run of a version loads about 350 MB; later ones start at once. Tests are skipped, with the reason, where
 // pi cannot be had: under -short, with PEMMICAN_NO_NPM=1, without npm, and on anything but linux/amd64.
@@ -55,9 +56,24 @@ type Pi struct {
 	API modeltest.API
 	// Reasoning has pi ask for reasoning, and send it again.
 	Reasoning bool
+	// More are models beside scripted/scripted-model, all on the same server.
+	More []Model
+	// Env are more variables of pi's environment, as "NAME=value"; the last one of a name counts.
+	Env []string
 
 	program string // pi
 	nodeDir string // where the node program is
+}
+
+// Model is a further model that pi knows.
+type Model struct {
+	// Provider defaults to "scripted".
+	Provider string
+	ID       string
+	// ContextWindow in tokens. Defaults to 200000.
+	ContextWindow int
+	// Keyless has no key, so that nobody can be asked.
+	Keyless bool
 }
 
 // Output of a run. Pi ends with exit code 0 even when the model failed: look into the session file or the requests.
@@ -141,23 +157,51 @@ func installFromNPM(t testing.TB, dir, spec string) {
 func (p *Pi) Run(t testing.TB, home, dir string, server *modeltest.Server, prompt string, args ...string) Output {
 	t.Helper()
 	p.configure(t, home, server)
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	all := []string{"-p", "--mode", "json", "--provider", "scripted", "--model", "scripted-model"}
-	if p.Reasoning {
-		all = append(all, "--thinking", "medium")
+	all := append([]string{"-p", "--mode", "json"}, p.model()...)
+	return p.run(t, home, dir, append(append(all, args...), prompt)...)
+}
+
+// InstallPackage installs the pi package in a folder for all sessions of home, as a person does: pi install FOLDER.
+func (p *Pi) InstallPackage(t testing.TB, home, folder string) {
+	t.Helper()
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		t.Fatal(err)
 	}
-	all = append(all, args...)
-	cmd := exec.CommandContext(ctx, p.program, append(all, prompt)...)
+	if out := p.run(t, home, home, "install", folder); out.ExitCode != 0 {
+		t.Fatalf("pi %s install %s ended with %d\n%s%s", p.Version, folder, out.ExitCode, out.Stdout, out.Stderr)
+	}
+}
+
+// model are the arguments that choose the scripted model.
+func (p *Pi) model() []string {
+	args := []string{"--provider", "scripted", "--model", "scripted-model"}
+	if p.Reasoning {
+		args = append(args, "--thinking", "medium")
+	}
+	return args
+}
+
+// command is pi with arguments, in a folder.
+func (p *Pi) command(ctx context.Context, home, dir string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, p.program, args...)
 	cmd.Dir, cmd.WaitDelay = dir, time.Second
-	cmd.Env = []string{
+	cmd.Env = append([]string{
 		"HOME=" + home,
 		"LANG=C.UTF-8",
 		"PATH=" + strings.Join([]string{p.nodeDir, "/usr/local/bin", "/usr/bin", "/bin"}, ":"),
 		"PI_OFFLINE=1",
 		"TERM=xterm",
 		"TMPDIR=" + os.TempDir(),
-	}
+	}, p.Env...)
+	return cmd
+}
+
+func (p *Pi) run(t testing.TB, home, dir string, args ...string) Output {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	cmd := p.command(ctx, home, dir, args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
@@ -170,7 +214,8 @@ func (p *Pi) Run(t testing.TB, home, dir string, server *modeltest.Server, promp
 	return Output{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), ExitCode: cmd.ProcessState.ExitCode()}
 }
 
-// configure writes pi's model list and settings into home. The server has a new port each time.
+// configure writes pi's model list and settings into home; what else the settings say stays. The server has a new port each
+// time.
 func (p *Pi) configure(t testing.TB, home string, server *modeltest.Server) {
 	t.Helper()
 	agent := filepath.Join(home, ".pi", "agent")
@@ -187,17 +232,47 @@ func (p *Pi) configure(t testing.TB, home string, server *modeltest.Server) {
 			t.Fatal(err)
 		}
 	}
+	write("models.json", object{"providers": p.providers(server)})
+
+	settings := object{}
+	switch b, err := os.ReadFile(filepath.Join(agent, "settings.json")); {
+	case err == nil:
+		if err := json.Unmarshal(b, &settings); err != nil {
+			t.Fatal(err)
+		}
+	case !errors.Is(err, os.ErrNotExist):
+		t.Fatal(err)
+	}
+	settings["compaction"] = object{"enabled": true,
+		"reserveTokens": or(p.ReserveTokens, 16384), "keepRecentTokens": or(p.KeepRecentTokens, 20000)}
+	write("settings.json", settings)
+}
+
+// providers is the list in pi's models.json.
+func (p *Pi) providers(server *modeltest.Server) object {
 	api := p.API
 	if api == "" {
 		api = modeltest.Chat
 	}
-	write("models.json", object{"providers": object{"scripted": object{
-		"baseUrl": server.BaseURL(api), "api": apiNames[api], "apiKey": "dummy",
-		"models": []any{object{"id": "scripted-model", "reasoning": p.Reasoning, "input": []string{"text"},
-			"contextWindow": or(p.ContextWindow, 200000), "maxTokens": 8192}},
-	}}})
-	write("settings.json", object{"compaction": object{"enabled": true,
-		"reserveTokens": or(p.ReserveTokens, 16384), "keepRecentTokens": or(p.KeepRecentTokens, 20000)}})
+	out := object{}
+	for _, m := range append([]Model{{ID: "scripted-model", ContextWindow: p.ContextWindow}}, p.More...) {
+		name := m.Provider
+		if name == "" {
+			name = "scripted"
+		}
+		provider, ok := out[name].(object)
+		if !ok {
+			provider = object{"baseUrl": server.BaseURL(api), "api": apiNames[api], "models": []any{}}
+			out[name] = provider
+		}
+		if !m.Keyless {
+			provider["apiKey"] = "dummy"
+		}
+		provider["models"] = append(provider["models"].([]any), object{"id": m.ID, "reasoning": p.Reasoning, "input": []string{"text"},
+			"contextWindow": or(m.ContextWindow, 200000), "maxTokens": 8192,
+			"cost": object{"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}})
+	}
+	return out
 }
 
 // apiNames are pi's names of the APIs.
