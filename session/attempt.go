@@ -166,6 +166,10 @@ func (s *Session) wasCompacted(e Compacted) Answer {
 	data := texts.Outcome{
 		Mode: o.Mode, Model: o.Model, Before: o.Before, After: o.After, CacheShare: -1, FellBack: o.FellBack, Compactions: s.state.Compactions,
 	}
+	if w := a.worth; w != nil && w.Freed > 0 && o.After > 0 && o.Before > o.After {
+		saves := w.Saves * float64(o.Before-o.After) / float64(w.Freed)
+		data.Saves, data.Requests = &saves, w.Turns
+	}
 	if o.Asked != nil {
 		data.Cost = o.Asked.Dollars
 		if o.Asked.Input > 0 {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -979,6 +980,13 @@ func TestWorth(t *testing.T) {
 	want(t, a, Compact, "hard") // whatever it costs
 	if a.Worth == nil {
 		t.Error("the sum is not told")
+	}
+	one, words := begin(Config{Model: Model{Provider: "p", ID: "m", Window: 200_000, Price: price(0.3, 3.75, 15)}})
+	one.requests = 40
+	done := one.On(reported(180_000))
+	one.On(Compacted{Attempt: done.Attempt, Outcome: Outcome{Before: 180_000, After: 60_000}})
+	if o, ok := words.said[len(words.said)-1].(texts.Outcome); !ok || o.Requests != 40 || o.Saves == nil || math.Abs(*o.Saves-0.3*0.12*40) > 1e-9 {
+		t.Errorf("what it really saves is not told: %+v", words.said)
 	}
 	if w := s.worthOf(Load{Reported: 90_000}, true); w == nil || w.Freed != 45_000 {
 		t.Errorf("below its target, half is freed where somebody asks: %v", w)

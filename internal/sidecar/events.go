@@ -63,7 +63,7 @@ func (r *running) replied(e Event) Line {
 // status answers how the session stands, and what it goes by: for programs, and in words for the person.
 func (r *running) status() Line {
 	r.mu.Lock()
-	settings := r.settings
+	settings, model := r.settings, r.model
 	r.mu.Unlock()
 	st := r.session.Status()
 	words := texts.Status{
@@ -72,6 +72,14 @@ func (r *running) status() Line {
 	}
 	if len(st.Tiers) > 0 {
 		words.LowestTier = st.Tiers[0]
+	}
+	if own := r.priceOf(refOf(model), model); own.Input > 0 {
+		other := r.priceOf(settings.CompactModel, model)
+		advice := session.Advise(own, other)
+		words.Own = &advice.Same
+		if other.Input > 0 && settings.CompactModel != refOf(model) {
+			words.Other = &advice.Cross
+		}
 	}
 	data, err := json.Marshal(struct {
 		session.Status

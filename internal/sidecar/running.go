@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"sync"
+	"time"
 
 	"github.com/pemmican-dev/pemmican/internal/config"
 	"github.com/pemmican-dev/pemmican/internal/live"
@@ -57,6 +58,9 @@ func (s *server) hello(ctx context.Context, e Event) Line {
 		notices = append(notices, warning(err.Error()))
 	}
 	r.saved = saved
+	if s.StateDir != "" {
+		forget(s.StateDir, time.Now())
+	}
 	state.Compactions = max(state.Compactions, e.Compactions)
 	if e.Model != nil {
 		r.model = *e.Model

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
+	"time"
 
 	"github.com/pemmican-dev/pemmican/session"
 )
@@ -49,13 +51,36 @@ func loadState(path string) (state session.State, saved []byte, err error) {
 	return state, data, nil
 }
 
+// stateAge is how long the state of a session is kept that nobody goes on with. What it has learned is old by then.
+const stateAge = 60 * 24 * time.Hour
+
+// forget takes states away that are older than stateAge, and what a process that was killed has left half written. One that
+// cannot be taken away is left for the next time.
+func forget(dir string, now time.Time) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		old := err == nil && now.Sub(info.ModTime()) > stateAge
+		half := err == nil && strings.HasPrefix(e.Name(), halfState) && now.Sub(info.ModTime()) > time.Hour
+		if (old && filepath.Ext(e.Name()) == ".json" || half) && info.Mode().IsRegular() {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// halfState begins the name of a state that is being written.
+const halfState = ".state-"
+
 // saveState writes a state so that there is always a whole one.
 func saveState(path string, data []byte) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".state-*")
+	f, err := os.CreateTemp(dir, halfState+"*")
 	if err != nil {
 		return err
 	}

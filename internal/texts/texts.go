@@ -145,6 +145,9 @@ type Outcome struct {
 	// if unknown.
 	Cost       *float64
 	CacheShare int
+	// Saves is about what so many more requests cost less, in dollars; nil if unknown.
+	Saves    *float64
+	Requests int
 	// FellBack is the reason why another summary stands there than the one that was wished for.
 	FellBack    string
 	Compactions int // this one included
@@ -189,6 +192,9 @@ type Status struct {
 	Compactions    int
 	// Writer is who writes the summaries: a model, "mechanical", or "" for the session's own model.
 	Writer       string
+	// Own and Other are about what a summary of 100,000 tokens costs, in dollars: by the session's own model from its cache,
+	// and by Writer from an excerpt; nil is unknown.
+	Own, Other   *float64
 	SettingsFile string
 	Log          string // "" where none is written
 }

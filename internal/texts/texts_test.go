@@ -49,6 +49,9 @@ func said(t *Texts) []struct{ name, text string } {
 		{"launched, mode unknown", t.Launched(Launched{Model: "zai/glm"})},
 		{"launched, nothing known", t.Launched(Launched{})},
 		{"outcome", t.Outcome(Outcome{Mode: "same", Model: "zai/glm", Before: 215_000, After: 38_000, Cost: &cost, CacheShare: 92, Compactions: 1})},
+		{"outcome, what it saves", t.Outcome(Outcome{
+			Mode: "mechanical", Before: 215_000, After: 38_000, CacheShare: -1, Saves: &cost, Requests: 40, Compactions: 1,
+		})},
 		{"outcome X18", t.Outcome(Outcome{Mode: "cross", Model: "zai/glm", Before: 215_000, After: 38_000, Cost: &small, CacheShare: 0, Compactions: 2})},
 		{"outcome, fallen back", t.Outcome(Outcome{
 			Mode: "mechanical", Before: 215_000, After: 38_000, CacheShare: -1, FellBack: "the model's reply was cut off", Compactions: 3,
@@ -64,10 +67,11 @@ func said(t *Texts) []struct{ name, text string } {
 		{"downshift, more than fits", t.Downshift("zai/glm", 230_000, 200_000, 0)},
 		{"status", t.Status(Status{
 			Enabled: true, Model: "zai/glm", Tokens: 215_000, Window: 1_000_000, LowestTier: 200_000, Compactions: 2,
-			SettingsFile: "/home/a/pemmican.toml", Log: "/home/a/debug.log",
+			Own: &small, SettingsFile: "/home/a/pemmican.toml", Log: "/home/a/debug.log",
 		})},
 		{"status, excluded, unknown", t.Status(Status{
-			Enabled: true, Excluded: true, Model: "zai/glm", LowestTier: 40_000, Writer: "anthropic/claude", SettingsFile: "/home/a/pemmican.toml",
+			Enabled: true, Excluded: true, Model: "zai/glm", LowestTier: 40_000, Writer: "anthropic/claude", Own: &cost, Other: &small,
+			SettingsFile: "/home/a/pemmican.toml",
 		})},
 		{"status, off", t.Status(Status{LowestTier: 40_000, Tokens: 1_000, Writer: "mechanical"})},
 		{"blocked", t.Blocked(203_111, 200_000, 200_000, "the last message alone has 198K tokens.")},
@@ -130,11 +134,12 @@ func TestFacts(t *testing.T) {
 			{"launched cross", []string{"zai/glm", "cross", "2"}, nil, false},
 			{"launched mechanical", []string{"mechanical", "3"}, nil, false},
 			{"outcome", []string{"same", "zai/glm", "215K", "38K", "$0.42", "92%"}, []string{wear[language]}, false},
+			{"outcome, what it saves", []string{"40", "$0.42"}, nil, false},
 			{"outcome X18", []string{"cross", "$0.0042", " 0%", wear[language]}, nil, false},
 			{"outcome, fallen back", []string{"mechanical", "the model's reply was cut off", wear[language]}, []string{"-1", "%"}, false},
 			{"failed", []string{"529: overloaded", ToolName}, nil, false},
-			{"status", []string{"215K / 1000K", "21.5%", "200K", "2", "/home/a/pemmican.toml", "/home/a/debug.log", ToolName}, []string{"zai"}, false},
-			{"status, excluded, unknown", []string{"zai/glm", "anthropic/claude", "40K", "PEMMICAN_DEBUG"}, []string{"%"}, false},
+			{"status", []string{"215K / 1000K", "21.5%", "200K", "2", "/home/a/pemmican.toml", "/home/a/debug.log", ToolName, "$0.0042"}, []string{"zai"}, false},
+			{"status, excluded, unknown", []string{"zai/glm", "anthropic/claude", "40K", "PEMMICAN_DEBUG", "$0.42", "$0.0042"}, []string{"%"}, false},
 			{"status, off", []string{"pemmican config", "1K"}, []string{"%"}, false},
 			{"availability X19 into", []string{"zai/glm", "excludedModels", "/home/a/pemmican.toml"}, nil, false},
 			{"availability X19 out of", []string{"anthropic/claude"}, []string{"excludedModels"}, false},
