@@ -7,6 +7,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"html"
@@ -37,7 +38,7 @@ func run(out, text string, width int, commands []string) error {
 		shown.Write(data)
 	}
 	for i, c := range commands {
-		cmd := exec.Command("sh", "-c", c) //nolint:gosec // running what it is given is the purpose
+		cmd := exec.CommandContext(context.Background(), "sh", "-c", c) //nolint:gosec // running what it is given is the purpose
 		var output bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &output, &output
 		_ = cmd.Run() // one that fails is shown as it failed
