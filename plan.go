@@ -58,11 +58,13 @@ func (p *Plan) Empty() bool {
 func (p *Plan) Kept(i int) bool { return p.Marks[i].Action != Drop }
 
 // Result is the transcript that the plan makes of t: what Decode must read after Apply. The summary is a message of
-// its own in the user role; a format may carry it as a part of a neighbour.
+// its own in the user role; a format may carry it as a part of a neighbour. Of a plan that changes something, no message
+// has a Usage any more: it was reported for what is no longer there.
 func (p *Plan) Result(t *Transcript) *Transcript {
 	out := *t
 	out.Messages = make([]Message, 0, len(t.Messages)+1)
 	out.Blocks = make([]Block, 0, len(t.Blocks)+1)
+	same := p.Empty()
 	summarise := func() {
 		m := out.Add(User, Block{Kind: Summary, Text: p.Summary})
 		out.Messages[m].Author = ByRuntime
@@ -88,6 +90,9 @@ func (p *Plan) Result(t *Transcript) *Transcript {
 			open = t.Blocks[i].Message
 			m := *t.message(i)
 			m.First, m.End = len(out.Blocks), len(out.Blocks)
+			if !same {
+				m.Usage = 0
+			}
 			out.Messages = append(out.Messages, m)
 		}
 		last := len(out.Messages) - 1

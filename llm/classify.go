@@ -320,7 +320,13 @@ func ClassifyReply(r *Reply, estimate, window int) *Error {
 // cutAway reports whether a provider that counts so much input cannot have read all of it.
 func cutAway(input, estimate, window int) bool {
 	share := float64(input) / float64(estimate)
-	return share < farBelow || share < below && (nearEdge(input, window) || nearEdge(input, window/2) || nearPower(input))
+	return share < farBelow || share < below && AtEdge(input, window)
+}
+
+// AtEdge reports whether so many tokens are what is left where a server cuts the input away: the window, 0 if it is not known,
+// a power of two, which most local servers have for a window, or half of either.
+func AtEdge(input, window int) bool {
+	return nearEdge(input, window) || nearEdge(input, window/2) || nearPower(input)
 }
 
 // nearPower reports whether n is a few tokens from a power of two: most local servers have such a window, and keep all

@@ -1,6 +1,9 @@
 package llm
 
-import "slices"
+import (
+	"bytes"
+	"slices"
+)
 
 // ParseUsage finds what a reply took in the JSON of it: a whole reply, an event of its stream, the message that an agent
 // has kept of it, or the usage alone, whichever vendor's. They count in two ways, input that contains what was in the
@@ -9,7 +12,8 @@ import "slices"
 // It is false, and so is Reported, where the size of the input is not told: that is unknown, not zero. What else is told
 // is returned all the same. Numbers that cannot be counts of tokens are passed over.
 func ParseUsage(data []byte) (Usage, bool) {
-	v, err := parseNode(data)
+	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))
+	v, err := parseNode(bytes.TrimPrefix(data, []byte("data:"))) // a line of a stream as it came
 	if err != nil {
 		return Usage{}, false
 	}
@@ -117,6 +121,8 @@ func (u *usage) anthropic(v node) {
 	u.apart = true
 	v.set(&u.input, "input_tokens")
 	v.set(&u.read, "cache_read_input_tokens")
+	created := v.get("cache_creation")
+	u.write = max(u.write, created.get("ephemeral_5m_input_tokens").count()+created.get("ephemeral_1h_input_tokens").count())
 	v.set(&u.write, "cache_creation_input_tokens")
 	v.set(&u.output, "output_tokens")
 }

@@ -81,15 +81,27 @@ func (s *Session) expire() {
 	if a == nil || a.waiting || a.made {
 		return
 	}
-	patience := time.Duration(s.settings.MaxWait) + grace
-	if len(s.settings.Hooks.Before) > 0 {
-		patience += time.Duration(s.settings.Hooks.Timeout)
-	}
-	if time.Since(a.started) > patience {
+	if time.Since(a.started) >= s.patience() {
 		s.land()
 		s.fails(a, false)
 		s.config.Log.Warn("an attempt was given up: nothing was heard of it", "attempt", a.n)
 	}
+}
+
+// dropLaunched gives up an attempt that was launched and not begun where the session has been switched off since.
+func (s *Session) dropLaunched() {
+	if s.flight != nil && s.flight.waiting && !s.active() {
+		s.land()
+	}
+}
+
+// patience is how long an attempt may take.
+func (s *Session) patience() time.Duration {
+	patience := time.Duration(s.settings.MaxWait) + grace
+	if len(s.settings.Hooks.Before) > 0 {
+		patience += time.Duration(s.settings.Hooks.Timeout)
+	}
+	return patience
 }
 
 // land ends the attempt in flight.
@@ -142,11 +154,7 @@ func (s *Session) wasCompacted(e Compacted) Answer {
 	}
 	a := s.flight
 	s.land() // a compaction by somebody else has taken the transcript away from under ours
-	if ours {
-		s.staleSize = a.load.Reported
-	} else {
-		s.staleSize = s.load.Reported
-	}
+	s.staleSize = s.reported
 	s.state.Compactions++
 	s.state.Fired = nil
 	s.failed, s.failures, s.truncated, s.larger = nil, 0, false, ""

@@ -46,6 +46,9 @@ type (
 	// Replied says that an answer came.
 	Replied struct {
 		Usage llm.Usage
+		// Model is who answered, "provider/id"; "" is the current one. The answer of another one, which comes after a switch,
+		// tells nothing.
+		Model string
 		// Expected is what the request was taken for, in tokens, 0 to go by the newest Request.
 		Expected int
 		// Window is the window of the model that served the request, where it tells; 0 otherwise.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/pemmican-dev/pemmican"
 	"github.com/pemmican-dev/pemmican/agents"
@@ -26,8 +27,10 @@ type fitting struct {
 	pending    *made // the plan of a background attempt, for the next request
 	stretches  stretches
 
-	// overhead is what requests carry beside a transcript that does not hold it, in tokens, as the newest answer told.
+	// overhead is what requests carry beside a transcript that does not hold it, in tokens of the model, as the newest answer
+	// told. base is an earlier answer, 0 for none, from which the ratio of the counter is told apart from it.
 	overhead int
+	base     counted
 	taking   sync.Mutex // one at a time looks whether the plan of a background attempt can be used
 
 	counter    pemmican.Counter
@@ -40,8 +43,14 @@ type fitting struct {
 // sent is a request that has gone.
 type sent struct {
 	transcript *pemmican.Transcript
-	counted    int // tokens of the transcript alone, in those of the model
+	counted    int // estimated tokens of the transcript alone
 	reported   int // what its answer said of the context, 0 until then
+}
+
+// counted is what was estimated for a transcript, and what a model counted for the request with it.
+type counted struct {
+	model            string
+	estimated, input int
 }
 
 func (f *fitting) init(c *Config) {
@@ -57,9 +66,14 @@ func (f *fitting) init(c *Config) {
 	f.alive, f.stop = context.WithCancel(context.Background())
 }
 
-// replied keeps what an answer said of the request that Fit has let go. It reports true if the request carried more than
-// was counted: then the rest is what was not, and tells nothing of the counter.
-func (f *fitting) replied(u llm.Usage) bool {
+// leastSpan is how much two requests must differ, in estimated tokens, to tell the ratio of the counter.
+const leastSpan = 4_000
+
+// repliedFit keeps what an answer said of the request that Fit has let go. It reports true if the request carries more than
+// its transcript holds. Then two answers tell the ratio of the counter, by what their requests differ in, and what remains is
+// the rest; of one alone all that it counts beyond the estimate is.
+func (s *Session) repliedFit(u llm.Usage) bool {
+	f := &s.fit
 	if f.sent == nil || f.sent.reported > 0 {
 		return false
 	}
@@ -67,7 +81,19 @@ func (f *fitting) replied(u llm.Usage) bool {
 	if f.sent.transcript.HasSystem {
 		return false
 	}
-	f.overhead = max(0, u.Input-f.sent.counted)
+	now := counted{s.model.name(), f.sent.counted, u.Input}
+	span := now.estimated - f.base.estimated
+	switch {
+	case f.base.model != now.model || f.base.input == 0:
+		f.base = now
+	case max(span, -span) >= leastSpan:
+		ratio := float64(now.input-f.base.input) / float64(span)
+		if now.model != "" && ratio > 0 {
+			s.learnRatio(min(max(ratio, ratioLeast), ratioMost))
+		}
+		f.base = now
+	}
+	f.overhead = max(0, u.Input-s.scale(f.sent.counted))
 	return true
 }
 
@@ -150,10 +176,7 @@ func (s *Session) fitTo(
 		case Compact:
 			s.attempt(ctx, t, a, l, apply)
 		case Wait:
-			select {
-			case <-done:
-			case <-ctx.Done():
-			}
+			s.await(ctx, done)
 		case Block, Refuse:
 			return nil, fmt.Errorf("%w: %s", ErrBlocked, a.Reason)
 		default:
@@ -166,6 +189,19 @@ func (s *Session) fitTo(
 	}
 }
 
+// await waits for the end of an attempt, or for the moment at which it must be given up.
+func (s *Session) await(ctx context.Context, done <-chan struct{}) {
+	s.mu.Lock()
+	patience := time.NewTimer(s.patience())
+	s.mu.Unlock()
+	defer patience.Stop()
+	select {
+	case <-done:
+	case <-patience.C:
+	case <-ctx.Done():
+	}
+}
+
 // requestOf asks On, and returns with the answer what Wait has to wait for. It reports false if another request has been
 // compacted since this one was measured.
 func (s *Session) requestOf(l Load, applied *made) (a Answer, done <-chan struct{}, ok bool) {
@@ -174,8 +210,14 @@ func (s *Session) requestOf(l Load, applied *made) (a Answer, done <-chan struct
 		s.mu.Unlock()
 		return Answer{}, nil, false
 	}
-	// What On has ordered for another event, a failed request or a call of the tool, is made here.
-	if f := s.flight; f != nil && !f.claimed && !f.background {
+	// What On has ordered for another event, a failed request or a call of the tool, is made here, unless the session has been
+	// switched off since.
+	ordered := s.flight != nil && !s.flight.claimed && !s.flight.background
+	if ordered && !s.active() {
+		s.land()
+		ordered = false
+	}
+	if ordered {
 		a = s.begin(l)
 	} else {
 		a = s.on(fits{l})
@@ -204,8 +246,12 @@ func (s *Session) notify(a Answer) {
 func (s *Session) current(
 	t *pemmican.Transcript, applied *made, apply func(*pemmican.Plan) (int, error),
 ) (*pemmican.Plan, Load, error) {
+	// A plan that is in force stays so for a model that is left alone: what it has taken away may not fit any more.
 	s.mu.Lock()
-	before, on := s.fit.sent, s.active() && !s.ended
+	before, on, reported := s.fit.sent, !s.ended, 0
+	if before != nil {
+		reported = before.reported
+	}
 	s.mu.Unlock()
 	plan := pemmican.NewPlan(t)
 	bytes, err := apply(plan)
@@ -223,10 +269,23 @@ func (s *Session) current(
 	seen := plan.Result(t)
 	l := Measure(seen, s.fit.counter, s.overhead(t))
 	l.Bytes = bytes
-	if before != nil && before.reported > 0 && begins(seen, before.transcript) {
-		l.Reported, l.Since = before.reported, s.sinceAnswer(seen, len(before.transcript.Blocks))
+	if reported > 0 && begins(seen, before.transcript) {
+		l.Reported, l.Since = reported, s.sinceAnswer(seen, len(before.transcript.Blocks))
+		n := len(before.transcript.Blocks)
+		l.Since += max(0, s.systemTokens(seen, n)-s.systemTokens(before.transcript, n))
 	}
 	return plan, l, nil
+}
+
+// systemTokens estimates the system text in the first blocks, which may have changed since a request was answered.
+func (s *Session) systemTokens(t *pemmican.Transcript, blocks int) int {
+	n := 0
+	for i := range blocks {
+		if t.Messages[t.Blocks[i].Message].Role == pemmican.System {
+			n += s.fit.counter.Count(&t.Blocks[i])
+		}
+	}
+	return n
 }
 
 // sinceAnswer estimates what follows the answer to a request of so many blocks. The answer itself is in what was reported.
@@ -244,24 +303,25 @@ func (s *Session) sinceAnswer(t *pemmican.Transcript, from int) int {
 	return n
 }
 
-// overhead is what a request carries beside a transcript that does not hold it.
+// overhead is what a request carries beside a transcript that does not hold it, in estimated tokens as the rest of it.
 func (s *Session) overhead(t *pemmican.Transcript) pemmican.Overhead {
 	if t.HasSystem {
 		return pemmican.Overhead{}
 	}
-	if known := token.Calibrate(t, s.fit.counter).Overhead; known.Tokens > 0 {
-		return known
-	}
+	known := token.Calibrate(t, s.fit.counter).Overhead.Tokens
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return pemmican.Overhead{Tokens: s.fit.overhead, Source: "estimated"}
+	if known <= 0 || s.fit.base.input > 0 {
+		known = s.fit.overhead
+	}
+	return pemmican.Overhead{Tokens: s.unscale(known), Source: "estimated"}
 }
 
 func (s *Session) remember(t *pemmican.Transcript, l Load) {
 	beside := s.overhead(t).Tokens
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.fit.sent = &sent{transcript: keep(t), counted: s.scale(l.Estimated - beside)}
+	s.fit.sent = &sent{transcript: keep(t), counted: l.Estimated - beside}
 }
 
 // keep is a copy that stays as it is while its owner appends to the original.

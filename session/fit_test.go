@@ -954,9 +954,9 @@ func TestFitHooks(t *testing.T) {
 			}
 			return "the names", veto
 		},
-		After: func(_ int, o Outcome) {
+		After: func(_ context.Context, _ int, o Outcome, failed string) {
 			after++
-			if o.After == 0 || o.After >= o.Before {
+			if failed != "" || o.After == 0 || o.After >= o.Before {
 				t.Errorf("%+v", o)
 			}
 		},
@@ -983,12 +983,16 @@ func TestFitHooks(t *testing.T) {
 // TestLeftAlone: an excluded model gets what its agent sends, and so does everybody where all is switched off.
 func TestLeftAlone(t *testing.T) {
 	s, _ := fitter(Config{}, func(s *Settings) { s.ExcludedModels = []string{"p/out"} })
-	tr := task(90)
+	tr, other := task(90), task(90)
+	other.Blocks[1].Text = "Find the other bug."
 	if plan, _ := mustFit(t, s, tr); plan.Empty() {
 		t.Fatal("not compacted")
 	}
 	s.On(Switched{To: Model{Provider: "p", ID: "out", Window: 100_000}})
-	if plan, _ := mustFit(t, s, tr); !plan.Empty() {
+	if plan, _ := mustFit(t, s, tr); plan.Empty() {
+		t.Error("what was taken away is back")
+	}
+	if plan, _ := mustFit(t, s, other); !plan.Empty() {
 		t.Error("the model is excluded")
 	}
 	s.On(Switched{To: Model{Provider: "p", ID: "m", Window: 100_000}})
@@ -998,7 +1002,10 @@ func TestLeftAlone(t *testing.T) {
 	off := DefaultSettings()
 	off.Enabled = false
 	s.SetSettings(off)
-	if plan, _ := mustFit(t, s, tr); !plan.Empty() {
+	if plan, _ := mustFit(t, s, tr); plan.Empty() {
+		t.Error("what was taken away is back")
+	}
+	if plan, _ := mustFit(t, s, other); !plan.Empty() {
 		t.Error("it is switched off")
 	}
 }

@@ -36,6 +36,8 @@ func (m *made) on(t *pemmican.Transcript) (*pemmican.Plan, error) {
 
 // attempt makes an attempt, and tells On how it ended.
 func (s *Session) attempt(ctx context.Context, t *pemmican.Transcript, a Answer, l Load, apply func(*pemmican.Plan) (int, error)) {
+	landed := false
+	defer s.landPanicked(a.Attempt, &landed)
 	m, ended := s.make(ctx, t, a, l)
 	if m != nil {
 		if refused := s.accept(m, m.plan, t, apply); refused != nil {
@@ -43,6 +45,14 @@ func (s *Session) attempt(ctx context.Context, t *pemmican.Transcript, a Answer,
 		}
 	}
 	s.finish(m, ended)
+	landed = true
+}
+
+// landPanicked ends an attempt that a panic has cut off on its way to whoever called Fit.
+func (s *Session) landPanicked(attempt int, landed *bool) {
+	if !*landed {
+		s.On(NotCompacted{Attempt: attempt, Reason: "the compaction has panicked"})
+	}
 }
 
 // finish tells On how an attempt has ended: with a plan that is taken into use, or as the event says.
@@ -50,6 +60,8 @@ func (s *Session) finish(m *made, ended Event) {
 	s.mu.Lock()
 	var told Answer
 	used := ended == nil && s.isFlying(m.attempt)
+	refused, failed := ended.(NotCompacted)
+	failed = failed && refused.Reason != "" && s.isFlying(refused.Attempt)
 	switch {
 	case ended != nil:
 		told = s.on(ended)
@@ -63,15 +75,18 @@ func (s *Session) finish(m *made, ended Event) {
 	}
 	s.mu.Unlock()
 	s.notify(told)
-	if used && s.config.After != nil {
-		s.config.After(m.attempt, m.outcome)
+	switch {
+	case used:
+		s.tellAfter(m.attempt, m.outcome, "")
+	case failed:
+		s.tellAfter(refused.Attempt, Outcome{}, refused.Reason)
 	}
 }
 
 // make asks the hook, and makes the plan of an attempt; or it returns how the attempt has ended without one.
 func (s *Session) make(ctx context.Context, t *pemmican.Transcript, a Answer, l Load) (*made, Event) {
 	if a.Hook && s.config.Before != nil {
-		focus, veto := s.config.Before(ctx, a, l)
+		focus, veto := s.askBefore(ctx, a, l)
 		if veto != "" {
 			return nil, Vetoed{Attempt: a.Attempt, Reason: veto}
 		}
@@ -204,45 +219,55 @@ type scaled struct {
 
 func (c scaled) Count(b *pemmican.Block) int { return int(float64(c.counter.Count(b))*c.ratio + 0.5) }
 
-// startBackground makes an attempt while the agent goes on.
+// startBackground makes an attempt while the agent goes on. A panic in it is a failure: there is nobody whom it could reach.
 func (s *Session) startBackground(t *pemmican.Transcript, a Answer, l Load) {
 	t = keep(t)
 	s.fit.background.Go(func() {
-		m, ended := s.make(s.fit.alive, t, a, l)
-		s.mu.Lock()
-		var told Answer
-		switch {
-		case ended != nil:
-			told = s.on(ended)
-		case s.isFlying(a.Attempt):
-			s.fit.pending = m
-			s.flight.made = true
-			s.flight.finish()
+		const name = "a compaction in the background"
+		if p := s.guarded(name, func() { s.makeInBackground(t, a, l) }); p != nil {
+			failed := NotCompacted{Attempt: a.Attempt, Reason: fmt.Sprintf("the compaction has panicked: %v", p), Load: l}
+			s.guarded(name, func() { s.finish(nil, failed) })
 		}
-		s.mu.Unlock()
-		s.notify(told)
 	})
 }
 
-// takeIntoUse applies what a background attempt has made, if the conversation is still the one that it was made for.
+func (s *Session) makeInBackground(t *pemmican.Transcript, a Answer, l Load) {
+	m, ended := s.make(s.fit.alive, t, a, l)
+	if ended != nil {
+		s.finish(nil, ended)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isFlying(a.Attempt) {
+		s.fit.pending = m
+		s.flight.made = true
+		s.flight.finish()
+	}
+}
+
+// takeIntoUse applies what a background attempt has made, if the conversation is still the one that it was made for. Where the
+// session has been switched off since, it is called off.
 func (s *Session) takeIntoUse(t *pemmican.Transcript, apply func(*pemmican.Plan) (int, error)) {
 	s.fit.taking.Lock()
 	defer s.fit.taking.Unlock()
 	s.mu.Lock()
-	m := s.fit.pending
+	m, active := s.fit.pending, s.active()
 	s.fit.pending = nil
 	s.mu.Unlock()
 	if m == nil {
 		return
 	}
-	p, err := m.on(t)
-	if err != nil {
-		s.finish(m, NotCompacted{Attempt: m.attempt, Reason: err.Error()})
-		return
+	landed := false
+	defer s.landPanicked(m.attempt, &landed)
+	var ended Event
+	if p, err := m.on(t); !active {
+		ended = NotCompacted{Attempt: m.attempt}
+	} else if err != nil {
+		ended = NotCompacted{Attempt: m.attempt, Reason: err.Error()}
+	} else if refused := s.accept(m, p, t, apply); refused != nil {
+		ended = *refused
 	}
-	if refused := s.accept(m, p, t, apply); refused != nil {
-		s.finish(m, *refused)
-		return
-	}
-	s.finish(m, nil)
+	s.finish(m, ended)
+	landed = true
 }

@@ -43,7 +43,8 @@ func endOfResult(t *pemmican.Transcript, i int) int {
 }
 
 // begins reports whether now begins with all the blocks of made, said by the same. Pins may have been taken back, and
-// sizes become known: what is sent is the same.
+// sizes become known: what is sent is the same. What a system text says may change, a clock in it say: it stands beside the
+// conversation, and compactions leave it as it is.
 func begins(now, made *pemmican.Transcript) bool {
 	if len(made.Blocks) > len(now.Blocks) {
 		return false
@@ -51,10 +52,11 @@ func begins(now, made *pemmican.Transcript) bool {
 	for i := range made.Blocks {
 		a, b := made.Blocks[i], now.Blocks[i]
 		a.Pinned, b.Pinned = false, false
-		if a != b {
+		m, n := &made.Messages[a.Message], &now.Messages[b.Message]
+		if m.Role != n.Role || m.Author != n.Author {
 			return false
 		}
-		if m, n := &made.Messages[a.Message], &now.Messages[b.Message]; m.Role != n.Role || m.Author != n.Author {
+		if a != b && (m.Role != pemmican.System || a.Kind != b.Kind || a.Message != b.Message) {
 			return false
 		}
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,9 +96,22 @@ func TestOnto(t *testing.T) {
 			t.Fatalf("%d blocks, want %d and %d", len(got), len(was), len(rest))
 		}
 
-		// One letter less, and it is another conversation.
+		// Another system text changes nothing of it.
 		other := keep(&tr)
-		i := rapid.IntRange(0, len(made.Blocks)-1).Draw(t, "changed")
+		other.Blocks[0].Text += " It is noon."
+		if again, err := Onto(plan, made, other); err != nil || !slices.Equal(again.Marks, grown.Marks) {
+			t.Fatalf("%v", err)
+		}
+		// One letter more, or one system text, and it is another conversation.
+		twice := &pemmican.Transcript{}
+		twice.AddSystem("It is noon.")
+		for _, m := range tr.Messages {
+			twice.Add(m.Role, tr.Blocks[m.First:m.End]...)
+		}
+		if _, err := Onto(plan, made, twice); !errors.Is(err, ErrStale) {
+			t.Fatalf("%v", err)
+		}
+		i := rapid.IntRange(1, len(made.Blocks)-1).Draw(t, "changed")
 		b := &other.Blocks[i]
 		switch {
 		case rapid.Bool().Draw(t, "role"):

@@ -61,6 +61,7 @@ func (w *world) draw(t *rapid.T) Event {
 			Usage:    llm.Usage{Reported: rapid.Bool().Draw(t, "usage"), Input: l.Reported, Output: 100},
 			Expected: rapid.SampledFrom([]int{0, l.Estimated}).Draw(t, "expected"),
 			Window:   rapid.SampledFrom([]int{0, 0, 0, 90_000}).Draw(t, "served"),
+			Model:    rapid.SampledFrom([]string{"", "", "p/m", "p/gone"}).Draw(t, "answered"),
 		}
 	case 5, 6:
 		err := rapid.SampledFrom([]error{
@@ -178,6 +179,9 @@ func isBegan(e Event) bool { _, ok := e.(Began); return ok }
 func (w *world) follow(e Event) {
 	switch e := e.(type) {
 	case Replied:
+		if e.Model != "" && e.Model != w.s.model.name() {
+			return
+		}
 		w.tried, w.made = nil, false
 		w.overflows = 0
 	case Request:
@@ -187,6 +191,9 @@ func (w *world) follow(e Event) {
 		w.load = e.Load
 	case Switched:
 		w.overflows = 0
+		if w.waiting && !w.s.active() {
+			w.flight, w.waiting = 0, false
+		}
 	case Compacted:
 		if e.Attempt == 0 || e.Attempt == w.flight {
 			w.flight, w.waiting, w.tried, w.made = 0, false, nil, e.Attempt != 0

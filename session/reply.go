@@ -18,6 +18,9 @@ const (
 )
 
 func (s *Session) replied(e Replied) Answer {
+	if e.Model != "" && e.Model != s.model.name() {
+		return Answer{Reason: e.Model + " has answered, and is not used any more"}
+	}
 	s.requests++
 	s.larger, s.after, s.fresh = "", "", false
 	request := s.sent
@@ -29,39 +32,63 @@ func (s *Session) replied(e Replied) Answer {
 		s.overflows = 0
 		return Answer{}
 	}
+	s.fitted(e.Usage.Input)
 	expected := e.Expected
 	if expected == 0 {
 		expected = s.input(request)
 	}
-	if silent := s.cutAway(e.Usage, expected); silent != nil {
+	if silent := s.cutAway(e.Usage, expected, request.Images > 0); silent != nil {
 		return s.wasTruncated(silent, expected)
 	}
 	s.overflows = 0
-	if !s.fit.replied(e.Usage) {
+	if isNear(e.Usage.Input, expected) {
+		s.trusted[s.model.name()] = true
+	}
+	if !s.repliedFit(e.Usage) {
 		s.calibrate(request.Estimated, e.Usage.Input)
 	}
-	s.load = Load{Reported: e.Usage.Input + e.Usage.Output}
+	s.saw(Load{Reported: e.Usage.Input + e.Usage.Output})
 	return Answer{}
 }
 
-// cutAway reports that the provider has read less than it was sent, nil if it has read it all.
-func (s *Session) cutAway(u llm.Usage, expected int) *llm.Error {
-	window, from := s.window()
-	if from == "assumed" {
+// isNear reports whether what was counted is within 40 % of what was expected, or the other way round.
+func isNear(counted, expected int) bool {
+	return float64(min(counted, expected)) >= 0.6*float64(max(counted, expected))
+}
+
+// cutAway reports that the provider has read less than it was sent, nil if it has read it all. Where what was expected is a
+// guess, because there are pictures or documents or since no answer has borne the estimate out yet, a small count alone says
+// little: with the former it says nothing, else it has to be one at which servers cut.
+func (s *Session) cutAway(u llm.Usage, expected int, media bool) *llm.Error {
+	window, _ := s.window()
+	if !s.knowsWindow() {
 		window = 0 // a provider that takes more than was assumed has cut nothing away
+	}
+	guess := u.Input < expected && (media || !s.trusted[s.model.name()] && !llm.AtEdge(u.Input, window))
+	if guess {
+		expected = 0
 	}
 	return llm.ClassifyReply(&llm.Reply{Usage: u, Stop: llm.StopEnd}, expected, window)
 }
 
-// wasTruncated makes the next request a smaller one. The window must be below what was sent.
+// wasTruncated makes the next request a smaller one. The window seems to be below what was sent; if smaller ones did not
+// help, that was wrong, and so was the estimate.
 func (s *Session) wasTruncated(e *llm.Error, expected int) Answer {
-	s.learn(0, expected)
 	reason := "the provider has cut the request away without an error: " + e.Message
-	if !s.active() || s.overflows >= s.settings.OverflowAttempts {
-		return Answer{Reason: reason, Notices: []string{reason}}
+	answer := Answer{Reason: reason, Notices: []string{reason}}
+	switch {
+	case !s.active():
+	case s.overflows >= s.settings.OverflowAttempts:
+		delete(s.suspected, s.model.name())
+		delete(s.trusted, s.model.name())
+	default:
+		if e.Input < expected {
+			s.suspect(expected)
+		}
+		s.truncated = true
+		s.overflows++
 	}
-	s.truncated = true
-	return Answer{Reason: reason, Notices: []string{reason}}
+	return answer
 }
 
 // calibrate fits estimates to what the provider counted for a request.
@@ -73,6 +100,11 @@ func (s *Session) calibrate(estimated, input int) {
 	if ratio < ratioLeast || ratio > ratioMost {
 		return
 	}
+	s.learnRatio(ratio)
+}
+
+// learnRatio takes a ratio, which is in bounds, into what is known of them.
+func (s *Session) learnRatio(ratio float64) {
 	if before, ok := s.state.Ratios[s.model.name()]; ok {
 		ratio = before + ratioWeight*(ratio-before)
 	}
@@ -100,7 +132,9 @@ func (s *Session) requestFailed(e Failed) Answer {
 		}
 		s.learn(err.Limit, 0)
 	case llm.Silent:
-		s.learn(0, err.Requested)
+		if err.Input < err.Requested {
+			s.suspect(err.Requested)
+		}
 	case llm.TooManyBytes:
 		if e.Load.Bytes > 0 {
 			s.bytes[s.model.name()] = e.Load.Bytes - 1

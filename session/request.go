@@ -131,7 +131,6 @@ func (s *Session) decide(l Load, model bool) Answer {
 		return s.soft(l, n, model)
 	case n.occasion == occasionTruncated:
 		s.truncated = false
-		s.overflows++
 	}
 	a := s.order(Compact, attempt{occasion: n.occasion, load: l, mechanical: mechanical || s.noModelNow(), worth: s.worthOf(l, model)})
 	a.Reason = n.reason
@@ -177,7 +176,7 @@ func (s *Session) hold(l Load, n need) (hold string, block, mechanical bool) {
 // knowsWindow reports whether somebody tells of the window. What is only assumed blocks nothing: the provider knows better.
 func (s *Session) knowsWindow() bool {
 	_, from := s.window()
-	return from != "assumed"
+	return from != "assumed" && from != "suspected"
 }
 
 func (s *Session) block(n need) Answer {

@@ -45,9 +45,11 @@ type Config struct {
 	// Defaults to Summarizer.
 	Summarize func(attempt Answer) pemmican.Summarizer
 	// Before is asked before an attempt, where the settings name a hook: it may add to the focus, or veto with a reason.
-	// After is told how an attempt has ended. Both default to nothing.
+	// After is told how an attempt has ended: failed is "" if its outcome was taken into use, and else why nothing was changed;
+	// of one that was called off or vetoed it is not told. Both have the time that Settings.Hooks gives them: ctx ends then, and
+	// one that goes on is left behind, and the compaction goes on without it. Both default to nothing.
 	Before func(ctx context.Context, attempt Answer, l Load) (focus, veto string)
-	After  func(attempt int, o Outcome)
+	After  func(ctx context.Context, attempt int, o Outcome, failed string)
 	// Tools are the roles of the agent's tools. Defaults to agents.Tools().
 	Tools pemmican.Tools
 	// Notify is told what the person should know. Defaults to nothing.
@@ -83,11 +85,15 @@ type Session struct {
 	compacted bool           // there was a compaction, and rest bounds the next one
 	fresh     bool           // nothing has come since the newest compaction
 	after     string         // the occasion of the newest compaction of ours, until there is an answer
-	overflows int            // compactions because of overflows in a row
+	overflows int            // overflows that were compacted for, and answers to a part of a request, in a row
 	truncated bool           // the newest reply was to a part of its request only
 	larger    string         // the model before a switch to a smaller one, which has not answered yet
 	served    int            // the window of whatever serves this model
 	bytes     map[string]int // the largest bodies that may still fit, by model, where one was too large
+
+	reported  int             // the newest figure that was reported
+	suspected map[string]int  // windows that are guessed from answers, by model
+	trusted   map[string]bool // the models of which an answer has borne the estimate out
 
 	fit fitting
 }
@@ -125,6 +131,8 @@ func New(c Config) *Session {
 		vetoes:   map[string]int{},
 		bytes:    map[string]int{},
 	}
+	s.state = s.state.bounded(s.settings.ReminderThresholds)
+	s.suspected, s.trusted = map[string]int{}, map[string]bool{}
 	s.fit.init(&c)
 	if len(c.State.Guard) > 0 {
 		if err := s.guard.Restore(c.State.Guard); err != nil {
@@ -153,6 +161,7 @@ func (s *Session) on(e Event) Answer {
 	}
 	s.expire()
 	a := s.answer(e)
+	s.dropLaunched()
 	a.Do = cmp.Or(a.Do, GoOn)
 	s.log(e, a)
 	return a
@@ -204,6 +213,9 @@ func (s *Session) saw(l Load) {
 	if l != (Load{}) {
 		s.load = l
 	}
+	if l.Reported > 0 {
+		s.reported = l.Reported
+	}
 }
 
 // resumed forgets what a process that is no more had in flight, and why it was careful.
@@ -224,6 +236,7 @@ func (s *Session) SetSettings(settings Settings) {
 		s.state.Fired = nil // they are ordinals of other tiers
 	}
 	s.settings = settings
+	s.dropLaunched()
 }
 
 // Guard is the guard of summaries by a model, for every [summary.Model] of this session.
@@ -236,11 +249,32 @@ func (s *Session) State() State {
 	out := s.state.clone()
 	out.Windows = s.config.Catalogue.Learned()
 	out.Guard = s.guard.State()
+	if len(out.Fired) > 0 {
+		out.Tiers = slices.Clone(s.settings.ReminderThresholds)
+	}
 	return out
+}
+
+// bounded is what can be of a state that was restored, whose maps it changes: a file may be of another version, or broken.
+func (s State) bounded(tiers []Threshold) State {
+	s.Compactions = max(s.Compactions, 0)
+	if s.Tiers != nil && !slices.Equal(s.Tiers, tiers) {
+		s.Fired = nil // they are ordinals of other tiers
+	}
+	s.Tiers = nil
+	s.Fired = slices.DeleteFunc(s.Fired, func(n int) bool { return n < 1 || n > len(tiers) })
+	slices.Sort(s.Fired)
+	s.Fired = slices.Compact(s.Fired)
+	maps.DeleteFunc(s.Ratios, func(_ string, ratio float64) bool { return !(ratio >= ratioLeast && ratio <= ratioMost) })
+	for _, windows := range []map[string]int{s.Limits, s.Below} {
+		maps.DeleteFunc(windows, func(_ string, tokens int) bool { return tokens < leastWindow })
+	}
+	return s
 }
 
 func (s State) clone() State {
 	s.Fired = slices.Clone(s.Fired)
+	s.Tiers = slices.Clone(s.Tiers)
 	s.Ratios = maps.Clone(s.Ratios)
 	s.Limits = maps.Clone(s.Limits)
 	s.Below = maps.Clone(s.Below)
@@ -314,8 +348,10 @@ func (s *Session) log(e Event, a Answer) {
 type State struct {
 	// Compactions is how many there were.
 	Compactions int `json:"compactions"`
-	// Fired are the tiers, by their ordinals from 1, that were told of since the last compaction.
-	Fired []int `json:"fired,omitempty"`
+	// Fired are the tiers, by their ordinals from 1, that were told of since the last compaction, and Tiers all of them. They
+	// are forgotten where the settings have others.
+	Fired []int       `json:"fired,omitempty"`
+	Tiers []Threshold `json:"tiers,omitempty"`
 	// Ratios are what one estimated token is in tokens of a model, by "provider/model".
 	Ratios map[string]float64 `json:"ratios,omitempty"`
 	// Windows are what overflows taught, as llm.Catalogue.Learned writes it.
@@ -335,7 +371,7 @@ type Status struct {
 	// Excluded is true if the model is one that is left alone.
 	Excluded bool `json:"excluded"`
 	// Tokens is the newest load in tokens, 0 if unknown, Window the window, and WindowFrom who says so: settings,
-	// override, served, learned, agent, catalogue or assumed.
+	// override, served, learned, agent, catalogue, assumed, or suspected: it seems that no more was read.
 	Tokens     int    `json:"tokens"`
 	Window     int    `json:"window"`
 	WindowFrom string `json:"windowFrom"`

@@ -1,5 +1,7 @@
 package session
 
+import "slices"
+
 // assumedWindow is the window of a model of which nobody says anything, in tokens: the smallest of those in wide use, so
 // that a wrong guess costs an early compaction and no failed request. The first overflow tells better.
 const assumedWindow = 128_000
@@ -40,7 +42,33 @@ func (s *Session) windowOf(m Model, served int) (tokens int, from string) {
 			tokens, from = most, "learned"
 		}
 	}
+	if most := s.suspected[m.name()]; most > 0 && most < tokens && !slices.Contains(firm, from) {
+		tokens, from = most, "suspected"
+	}
 	return tokens, from
+}
+
+// firm are those whose word on a window stands over a suspicion: a person, and the server.
+var firm = []string{"settings", "override", "served"}
+
+// suspect keeps for this process that so many tokens seem not to have fitted. It is a guess, and ends with the first answer
+// to more.
+func (s *Session) suspect(tooLarge int) {
+	name := s.model.name()
+	if before := s.suspected[name]; tooLarge > leastWindow && (before == 0 || tooLarge <= before) {
+		s.suspected[name] = tooLarge - 1
+	}
+}
+
+// fitted forgets what did not fit where more has been read since.
+func (s *Session) fitted(input int) {
+	name := s.model.name()
+	if input > s.suspected[name] {
+		delete(s.suspected, name)
+	}
+	if input > s.state.Below[name] {
+		delete(s.state.Below, name)
+	}
 }
 
 // learn keeps what an error has told of the window: the limit that it names, or else that so many tokens did not fit.
@@ -67,7 +95,7 @@ func put[V any](m *map[string]V, key string, value V) {
 // input is the context of a request in tokens, by what counts first; 0 if it is not known.
 func (s *Session) input(l Load) int {
 	reported := l.Reported
-	if s.staleSize > 0 && reported == s.staleSize {
+	if reported > 0 && reported == s.staleSize {
 		reported = 0 // it was told before the newest compaction
 	}
 	if s.settings.Counting == CountReportedOnly {
@@ -88,6 +116,14 @@ func (s *Session) scale(estimated int) int {
 		return int(float64(estimated)*ratio + 0.5)
 	}
 	return estimated
+}
+
+// unscale turns tokens of the current model into estimated ones.
+func (s *Session) unscale(tokens int) int {
+	if ratio, ok := s.state.Ratios[s.model.name()]; ok && ratio > 0 {
+		return int(float64(tokens)/ratio + 0.5)
+	}
+	return tokens
 }
 
 // size is what a threshold is compared with: the context and the room for the answer; 0 if it is not known.
