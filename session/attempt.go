@@ -35,6 +35,8 @@ type failure struct {
 const (
 	// strikes is how many attempts in a row may fail before no model is asked.
 	strikes = 3
+	// coolDown is how long no model is asked then: as the guard's.
+	coolDown = 10 * time.Minute
 	// mostVetoes is how often hooks may say no to one occasion, until a compaction succeeds.
 	mostVetoes = 2
 	// grace is how long beyond the bounds of a summary and a hook an attempt may take until it is given up.
@@ -72,8 +74,11 @@ func (s *Session) begin(l Load) Answer {
 // asksModel reports whether the settings let a model write summaries.
 func (s *Session) asksModel() bool { return s.settings.CompactModel != noModel }
 
-// noModelNow reports whether attempts of the session's own do without a model: too many have failed.
-func (s *Session) noModelNow() bool { return s.failures >= strikes || s.guard.Open() }
+// noModelNow reports whether attempts of the session's own do without a model: too many have failed, a moment ago. Where the
+// summariser has no guard, the session counts by itself.
+func (s *Session) noModelNow() bool {
+	return s.failures >= strikes && time.Since(s.lastEnd) < coolDown || s.guard.Open()
+}
 
 // expire gives up an attempt whose maker has not been heard of for so long that it must be gone.
 func (s *Session) expire() {
@@ -156,7 +161,10 @@ func (s *Session) wasCompacted(e Compacted) Answer {
 	s.land() // a compaction by somebody else has taken the transcript away from under ours
 	s.staleSize = s.reported
 	s.state.Compactions++
-	s.state.Fired = nil
+	s.state.Fired, s.passing = nil, true
+	if e.Outcome.After > 0 {
+		s.pass(e.Outcome.After)
+	}
 	s.failed, s.failures, s.truncated, s.larger = nil, 0, false, ""
 	s.compacted, s.fresh = true, true
 	s.rest = 0

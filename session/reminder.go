@@ -14,6 +14,13 @@ func (s *Session) settled(l Load) Answer {
 	if !s.offered() || used == 0 || s.flight != nil {
 		return Answer{}
 	}
+	freed := used - s.leaves(used, window)
+	if s.config.Rest == 0 {
+		freed = max(freed, used/2) // what the tool asks for at least halves what there is
+	}
+	if freed*100 < used*s.settings.MinGain {
+		return Answer{} // nothing that the agent could do would help; it is told once it would
+	}
 	var crossed []texts.Tier
 	for i, t := range s.settings.ReminderThresholds {
 		if t.Reached(used, window) && !slices.Contains(s.state.Fired, i+1) {
@@ -30,7 +37,7 @@ func (s *Session) settled(l Load) Answer {
 	r := texts.Reminder{
 		Tokens: used, Window: window, Tiers: crossed, Tool: ToolName, LowestTier: s.lowestTier(window), Compactions: s.state.Compactions,
 	}
-	if freed := used - s.leaves(used, window); freed > 0 {
+	if freed > 0 {
 		r.Freed = &freed
 	}
 	worth := s.worthOf(l, s.asksModel())
@@ -38,6 +45,18 @@ func (s *Session) settled(l Load) Answer {
 		r.Cost = &worth.Costs
 	}
 	return Answer{Text: s.texts().Reminder(r), Worth: worth}
+}
+
+// pass marks the tiers that what a compaction has left still reaches as told of: a reminder would lead to the next compaction,
+// and that to the next reminder.
+func (s *Session) pass(used int) {
+	window, _ := s.window()
+	for i, t := range s.settings.ReminderThresholds {
+		if t.Reached(used, window) && !slices.Contains(s.state.Fired, i+1) {
+			s.state.Fired = append(s.state.Fired, i+1)
+		}
+	}
+	slices.Sort(s.state.Fired)
 }
 
 // tiers are the tiers of the reminders in tokens of a window.

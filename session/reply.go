@@ -48,6 +48,10 @@ func (s *Session) replied(e Replied) Answer {
 		s.calibrate(request.Estimated, e.Usage.Input)
 	}
 	s.saw(Load{Reported: e.Usage.Input + e.Usage.Output})
+	if s.passing { // it is the first answer since a compaction, so this is about what that has left
+		s.passing = false
+		s.pass(s.input(s.load))
+	}
 	return Answer{}
 }
 

@@ -84,6 +84,7 @@ type Session struct {
 	rest      int            // the load in tokens to which the newest compaction has come down, 0 if it is not known yet
 	compacted bool           // there was a compaction, and rest bounds the next one
 	fresh     bool           // nothing has come since the newest compaction
+	passing   bool           // the first answer since then tells which tiers are passed already
 	after     string         // the occasion of the newest compaction of ours, until there is an answer
 	overflows int            // overflows that were compacted for, and answers to a part of a request, in a row
 	truncated bool           // the newest reply was to a part of its request only

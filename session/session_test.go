@@ -739,7 +739,7 @@ func TestReminders(t *testing.T) {
 		t.Error("the same tier again")
 	}
 	s.On(Settled{Load{Reported: 610_000}}) // X17: two at once, by their own ordinals
-	if r := last(); !slices.Equal(r.Tiers, []texts.Tier{{Ordinal: 2, Tokens: 400_000}, {Ordinal: 3, Tokens: 600_000}}) || r.Freed == nil || *r.Freed != 110_000 {
+	if r := last(); !slices.Equal(r.Tiers, []texts.Tier{{Ordinal: 2, Tokens: 400_000}, {Ordinal: 3, Tokens: 600_000}}) || r.Freed == nil || *r.Freed != 305_000 {
 		t.Errorf("%+v", r)
 	}
 	if st := s.Status(); !slices.Equal(st.Fired, []int{1, 2, 3}) {
@@ -749,7 +749,7 @@ func TestReminders(t *testing.T) {
 		a := s.On(Asked{Load: Load{Reported: 610_000}})
 		want(t, a, Compact, "manual")
 		s.On(Compacted{Attempt: a.Attempt})
-		s.On(usage(450_000 + n))
+		s.On(usage(150_000 + n))
 		if a := s.On(Settled{Load{Reported: 450_000 + n}}); a.Text == "" {
 			t.Fatal("after a compaction they come again")
 		}

@@ -191,7 +191,7 @@ type Status struct {
 	LowestTier     int
 	Compactions    int
 	// Writer is who writes the summaries: a model, "mechanical", or "" for the session's own model.
-	Writer       string
+	Writer string
 	// Own and Other are about what a summary of 100,000 tokens costs, in dollars: by the session's own model from its cache,
 	// and by Writer from an excerpt; nil is unknown.
 	Own, Other   *float64
