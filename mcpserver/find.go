@@ -14,6 +14,7 @@ import (
 
 	"github.com/pemmican-dev/pemmican/agents"
 	"github.com/pemmican-dev/pemmican/format"
+	"github.com/pemmican-dev/pemmican/format/detect"
 	"github.com/pemmican-dev/pemmican/internal/cli"
 	"github.com/pemmican-dev/pemmican/internal/live"
 )
@@ -165,14 +166,24 @@ func (t *target) run(s *live.Session) {
 	}
 }
 
+// note adds a note, once.
+func (t *target) note(text string) {
+	if !slices.Contains(t.Notes, text) {
+		t.Notes = append(t.Notes, text)
+	}
+}
+
 // open reads and decodes the transcript. Name is that of its format, or "" to find it by the content.
 func (t *target) open(ctx context.Context, name string) error {
+	if name != "" && !slices.Contains(detect.Names(), name) {
+		return cli.Unusable("", "give "+cli.FormatNames(), "there is no format %q", name)
+	}
 	passed := 0
 	for f := range t.files {
 		in, doc, err := cli.Snapshot(ctx, f, name, mostFile)
 		why := ""
 		if err != nil {
-			why = cli.Message(err)
+			why = strings.TrimPrefix(cli.Message(err), cli.Clean(f.Path)+": ")
 		} else if _, ok := doc.(format.Session); !ok {
 			why = "it is a request body, no session"
 		} else if len(doc.Transcript().Messages) == 0 {
@@ -292,6 +303,7 @@ func sameFile(a, b string) bool {
 // fault is what a caller is told of an error: one line that is not too long, whatever it quotes.
 func fault(err error) error {
 	if msg := cli.Message(err); msg != "" {
+		msg = strings.ReplaceAll(msg, "name it with --format", "give format") // there are no flags here
 		return errors.New(short(msg, 3*mostText))
 	}
 	return err

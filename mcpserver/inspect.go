@@ -2,6 +2,8 @@ package mcpserver
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -42,6 +44,9 @@ type Rows struct {
 	MoreTokens int `json:"moreTokens" jsonschema:"what those take"`
 }
 
+// textWidth is how wide the lines of the text get, in cells.
+const textWidth = 80
+
 func (s *server) inspect(ctx context.Context, r *mcp.CallToolRequest, in inspectInput) (*mcp.CallToolResult, *Inspection, error) {
 	done, err := s.turn(ctx)
 	if err != nil {
@@ -70,7 +75,11 @@ func (s *server) inspect(ctx context.Context, r *mcp.CallToolRequest, in inspect
 	by := &inspection.By
 	half := (len(by.Turn) + 1) / 2
 	oldest, newest := by.Turn[:half], by.Turn[half:]
-	return nil, &Inspection{
+	lines := []string{cli.Bare(strings.Join(inspection.Lines(t.in, top, textWidth), "\n"))}
+	if t.Chosen != "" {
+		lines = slices.Insert(lines, 0, t.line())
+	}
+	return text(append(lines, t.Notes...)), &Inspection{
 		Which: t.Which, Tokens: inspection.Tokens, Counter: inspection.Counter, Window: inspection.Plan.Window, WindowFrom: st.WindowFrom,
 		Kind: first(by.Kind, top), Tool: first(by.Tool, top), Files: first(by.File, top),
 		Oldest: first(oldest, top), Newest: last(newest, top), Would: would(inspection.Plan),

@@ -63,8 +63,11 @@ func (s *server) keep(ctx context.Context, r *mcp.CallToolRequest, in keepInput)
 	delete(others, fact)
 	if in.Drop {
 		line := "Pinned no more."
-		if !had {
-			line += " In what was found of the session, no fact is pinned in these very words."
+		switch {
+		case t == nil || t.doc == nil:
+			line = "Pinned no more, if it was: the session cannot be read here."
+		case !had:
+			line = "In what was found of the session, no fact is pinned in these very words."
 		}
 		return text([]string{line}), out, nil
 	}

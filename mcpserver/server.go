@@ -31,7 +31,8 @@ type Config struct {
 	Live string
 	// Settings returns the settings in force; it is asked at each call. Defaults to session's own.
 	Settings func() session.Settings
-	// Catalogue knows the windows of models. Defaults to llm.DefaultCatalogue().
+	// Catalogue knows the windows of models. Defaults to what "pemmican inspect" goes by, at each call: the one of package
+	// llm, with what the person says of models and what was learned of them.
 	Catalogue *llm.Catalogue
 	// Language of the texts that an agent reads of compact_context, "en" or "zh". Defaults to "en".
 	Language string
@@ -61,9 +62,6 @@ const mostAtOnce = 2
 
 // New returns a server. It is safe for concurrent use by many clients.
 func New(c Config) *mcp.Server {
-	if c.Catalogue == nil {
-		c.Catalogue = llm.DefaultCatalogue()
-	}
 	if c.Version == "" {
 		c.Version = "unknown"
 	}

@@ -46,7 +46,7 @@ func newWorld(t testing.TB) *world {
 		}
 	}
 	t.Setenv("HOME", w.home)
-	for _, name := range []string{"PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR", "CLAUDE_CONFIG_DIR"} {
+	for _, name := range []string{"PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR", "CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"} {
 		t.Setenv(name, "")
 	}
 	return w

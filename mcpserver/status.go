@@ -14,6 +14,7 @@ import (
 	"github.com/pemmican-dev/pemmican"
 	"github.com/pemmican-dev/pemmican/internal/cli"
 	"github.com/pemmican-dev/pemmican/internal/live"
+	"github.com/pemmican-dev/pemmican/llm"
 	"github.com/pemmican-dev/pemmican/session"
 )
 
@@ -34,15 +35,15 @@ type Status struct {
 	Tokens     int     `json:"tokens"     jsonschema:"what the next request takes"`
 	Counted    string  `json:"counted"    jsonschema:"how that was counted"`
 	Window     int     `json:"window"     jsonschema:"the context window in tokens"`
-	WindowFrom string  `json:"windowFrom" jsonschema:"who says so: settings, agent, override, learned, catalogue or assumed"`
+	WindowFrom string  `json:"windowFrom" jsonschema:"who says so: settings, agent, served, override, learned, catalogue or assumed"`
 	Percent    float64 `json:"percent"    jsonschema:"tokens in percent of the window"`
 	Soft       int     `json:"soft"       jsonschema:"where a summary is begun in the background, in tokens"`
 	Hard       int     `json:"hard"       jsonschema:"where the session is compacted before the next request, in tokens"`
 	Block      int     `json:"block"      jsonschema:"where no request is sent any more, in tokens"`
 	Tiers      []int   `json:"tiers"      jsonschema:"where the agent is reminded, in tokens"`
 	Fired      []int   `json:"fired"      jsonschema:"the tiers that it was reminded of since the last compaction, from 1"`
-	// Compactions is how many there were.
-	Compactions int    `json:"compactions"     jsonschema:"how many compactions there were"`
+	// Compactions is how many there were; where the session is not live, how many summaries stand in its live context.
+	Compactions int    `json:"compactions"     jsonschema:"how many there were; of a session that is not live, how many summaries stand in its context"`
 	InFlight    bool   `json:"inFlight"        jsonschema:"true if one is being made"`
 	Would       *Would `json:"would,omitempty" jsonschema:"what a compaction would do, by a dry run; absent if the session has no file"`
 }
@@ -161,12 +162,32 @@ func (s *server) dryRun(ctx context.Context, t *target, window int) (*cli.Inspec
 	return cli.Inspect(ctx, t.in, how)
 }
 
+// window is the window of a transcript, in tokens, and who says so: the one that "pemmican inspect" goes by, unless the
+// settings have one.
+func (s *server) window(t *target) (tokens int, from string) {
+	if settings := s.settings(); settings != nil && settings.Window > 0 {
+		return settings.Window, "settings"
+	}
+	catalogue := s.Catalogue
+	if catalogue == nil {
+		own, _, err := cli.OpenCatalogue()
+		if err != nil {
+			t.note(cli.Message(err) + "; it is not used until it is mended")
+			own = llm.DefaultCatalogue()
+		}
+		catalogue = own
+	}
+	return cli.WindowOf(catalogue, t.doc.Transcript().Model)
+}
+
 // stand is how a session stands with a load, by its file and the settings.
 func (s *server) stand(t *target, load session.Load) session.Status {
 	transcript := t.doc.Transcript()
-	one := session.New(session.Config{Settings: s.settings(), Model: session.Model{ID: transcript.Model}, Catalogue: s.Catalogue})
+	window, from := s.window(t)
+	one := session.New(session.Config{Settings: s.settings(), Model: session.Model{ID: transcript.Model, Window: window}})
 	one.On(session.Settled{Load: load})
 	st := one.Status()
+	st.WindowFrom = from
 	st.Fired = nil // only the session itself knows
 	st.Compactions = 0
 	for i := range transcript.Blocks {

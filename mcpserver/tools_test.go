@@ -274,14 +274,14 @@ func TestInspectIsBounded(t *testing.T) {
 	w := newWorld(t)
 	path := w.pi(t, idA, w.work, 10)
 	c := connect(t, w.config(), "test")
-	want := inspected(t, path, 128_000)
+	want := inspected(t, path, 0)
 	for _, top := range []int{0, 1, 3, 100} {
 		a := args{"top": top}
 		if top == 0 {
 			a, top = nil, 10
 		}
 		out, text := call[mcpserver.Inspection](t, c, "inspect_transcript", a)
-		if out.Tokens != want.Tokens || out.Window != 128_000 || out.WindowFrom != "assumed" {
+		if out.Tokens != want.Tokens || out.Window != 200_000 || want.Plan.Window != 200_000 || out.WindowFrom != "assumed" {
 			t.Errorf("%+v", out)
 		}
 		for name, part := range map[string]struct {
@@ -305,8 +305,72 @@ func TestInspectIsBounded(t *testing.T) {
 				t.Errorf("%s, top %d: %s", name, top, diff)
 			}
 		}
-		if len(text) > 32_000 {
-			t.Errorf("%d bytes", len(text))
+		for _, part := range []string{path, "80,667 tokens, 40 % of a window of 200,000", "By kind", "tool result", "What a compaction"} {
+			if !strings.Contains(text, part) {
+				t.Errorf("no %q in:\n%s", part, text)
+			}
+		}
+		if len(text) > 16_000 || strings.ContainsAny(text, "{}\x1b") { // lines for people: the JSON is the other part
+			t.Errorf("%d bytes:\n%s", len(text), text)
+		}
+	}
+}
+
+// A session that is not live has the window that "pemmican inspect" goes by: the person's own word, else an assumed one.
+func TestTheWindowIsThatOfInspect(t *testing.T) {
+	w := newWorld(t)
+	path := w.pi(t, idA, w.work, 10)
+	c := connect(t, w.config(), "test")
+	for _, row := range []struct {
+		models string // models.json of the person
+		window int
+		from   string
+		notes  int
+	}{
+		{"", 200_000, "assumed", 0},
+		{`{"models": {"example-large": {"window": 77000}}}`, 77_000, "override", 0},
+		{`{"models": 5}`, 200_000, "assumed", 1},
+	} {
+		if row.models != "" {
+			w.write(t, ".config/pemmican/models.json", []byte(row.models), 0)
+		}
+		st, _ := call[mcpserver.Status](t, c, "context_status", nil)
+		in, _ := call[mcpserver.Inspection](t, c, "inspect_transcript", nil)
+		if st.Window != row.window || st.WindowFrom != row.from || in.Window != row.window || in.WindowFrom != row.from {
+			t.Errorf("%q: %d (%s), %d (%s)", row.models, st.Window, st.WindowFrom, in.Window, in.WindowFrom)
+		}
+		if len(st.Notes) != row.notes || len(in.Notes) != row.notes {
+			t.Errorf("%q: %q, %q", row.models, st.Notes, in.Notes)
+		}
+		if row.notes == 0 {
+			if want := inspected(t, path, 0).Plan.Window; want != row.window {
+				t.Errorf("%q: pemmican inspect says %d", row.models, want)
+			}
+		}
+	}
+}
+
+// An error says nothing twice, and names no flag.
+func TestErrorsOfAFormat(t *testing.T) {
+	w := newWorld(t)
+	w.pi(t, idA, w.work, 10)
+	path := w.pi(t, idB, w.work, 20)
+	other := w.write(t, "other.txt", []byte("a letter"), 1)
+	c := connect(t, w.config(), "test")
+	for _, row := range []struct {
+		a     args
+		says  string
+		path  string
+		times int
+	}{
+		{args{"format": "toml"}, `there is no format "toml"; give pi, claude-code, anthropic or openai-chat`, w.home, 0},
+		{args{"path": path, "format": "toml"}, `there is no format "toml"`, path, 0},
+		{args{"path": other}, "give format if you know better", other, 1},
+		{args{"format": "openai-chat"}, "passed over", "_" + idA + ".jsonl", 1},
+	} {
+		got := refused(t, c, "inspect_transcript", row.a)
+		if !strings.Contains(got, row.says) || strings.Count(got, row.path) != row.times || strings.Contains(got, "--format") {
+			t.Errorf("%v: %s", row.a, got)
 		}
 	}
 }
@@ -423,10 +487,10 @@ func TestKeepIsBounded(t *testing.T) {
 	if got := refused(t, c, "keep", args{"fact": "the next"}); !strings.Contains(got, "100 facts are pinned already") {
 		t.Error(got)
 	}
-	if _, text := call[mcpserver.Kept](t, c, "keep", args{"fact": "fact 7", "drop": true}); text != "Pinned no more." {
+	if _, text := call[mcpserver.Kept](t, c, "keep", args{"fact": "fact 7", "drop": true}); text != "Pinned no more." { // and nothing else
 		t.Error(text)
 	}
-	if _, text := call[mcpserver.Kept](t, c, "keep", args{"fact": "fact 777", "drop": true}); !strings.Contains(text, "no fact is pinned in these very words") {
+	if _, text := call[mcpserver.Kept](t, c, "keep", args{"fact": "fact 777", "drop": true}); text != "In what was found of the session, no fact is pinned in these very words." {
 		t.Error(text)
 	}
 	// A compaction takes the calls away, and its summary carries the facts on.

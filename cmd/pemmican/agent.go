@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +17,7 @@ import (
 	"github.com/pemmican-dev/pemmican/internal/debuglog"
 	"github.com/pemmican-dev/pemmican/internal/live"
 	"github.com/pemmican-dev/pemmican/internal/sidecar"
+	"github.com/pemmican-dev/pemmican/session"
 )
 
 func agentCommand() *cobra.Command {
@@ -34,21 +38,21 @@ pemmican/sessions.`),
 				return cli.Unusable("", "\"pemmican doctor\" tells whether that works here",
 					"this command is for the extension of an agent, which starts it with --stdio")
 			}
+			settings, _ := config.New(config.Source{}).Load()
+			debug = debug || settings.Debug
 			c := sidecar.Config{
 				In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Version: version(), Language: locale(),
-				Settings: func(agentDir string) sidecar.Loader { return config.New(config.Source{AgentDir: agentDir}) },
+				Settings: func(agentDir string) sidecar.Loader {
+					return &agentSettings{Loader: config.New(config.Source{AgentDir: agentDir}), log: debug, said: settings.Debug}
+				},
 			}
-			if settings, _ := config.New(config.Source{}).Load(); debug || settings.Debug {
-				path, err := debuglog.Path()
-				if err != nil {
-					return cli.Unusable("", "switch it off", "there is no place for the debug log: %s", err)
+			if debug {
+				path, closer, err := openLog(&c)
+				if err != nil { // nobody's session is lost for a log
+					c.Warnings = append(c.Warnings, cli.Message(cli.About(path, err))+"; there is no debug log until this is mended and the agent started anew")
+				} else {
+					defer func() { _ = closer.Close() }()
 				}
-				log, closer, err := debuglog.Open(path)
-				if err != nil {
-					return cli.About(path, err)
-				}
-				defer func() { _ = closer.Close() }()
-				c.Log, c.LogFile = log, path
 			}
 			catalogue, keep, err := cli.OpenCatalogue()
 			if err != nil { // what a person says of models stops no session
@@ -70,6 +74,45 @@ pemmican/sessions.`),
 	flags.BoolVar(&stdio, "stdio", false, "speak with the extension over the standard input and output")
 	flags.BoolVar(&debug, "debug", false, "write a log, as PEMMICAN_DEBUG=1 does; \"pemmican doctor\" tells where")
 	return cmd
+}
+
+// openLog opens the debug log. The path is "" where there is no place for it.
+func openLog(c *sidecar.Config) (path string, closer io.Closer, err error) {
+	if path, err = debuglog.Path(); err != nil {
+		return "", nil, fmt.Errorf("there is no place for the debug log: %w", err)
+	}
+	log, closer, err := debuglog.Open(path)
+	if err != nil {
+		return path, nil, err
+	}
+	c.Log, c.LogFile = log, path
+	return path, closer, nil
+}
+
+// agentSettings are the settings of a session. The debug log alone is opened when the program starts, so that somebody
+// switches it while it runs is told of.
+type agentSettings struct {
+	*config.Loader
+
+	log bool // it was wanted at the start
+
+	mu   sync.Mutex
+	said bool // what the settings said of it last
+}
+
+// Load loads the settings.
+func (a *agentSettings) Load() (session.Settings, []config.Notice) {
+	settings, notices := a.Loader.Load()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if settings.Debug != a.said {
+		a.said = settings.Debug
+		if a.said != a.log {
+			what := map[bool]string{true: "begins", false: "ends"}[a.said]
+			notices = append(notices, config.Notice{Level: "info", Text: "debug: the log " + what + " when the agent is started anew"})
+		}
+	}
+	return settings, notices
 }
 
 // locale is the language of the person's environment.

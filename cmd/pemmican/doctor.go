@@ -15,8 +15,8 @@ func doctorCommand() *cobra.Command {
 		Long: prose(`Tells where settings, state and log are and whether they can be used, which agents are here, whether the package for pi
 is installed and would work, and which sessions run now. What is wrong comes with how it is mended.
 
-It changes no file of yours, and tells of keys whether they are set, never what they are. The exit status is 1 if
-something is wrong.`),
+It changes no file of yours, and tells of keys whether they are set, never what they are. Whether Pemmican can write to
+its own folders is tried with a file that is taken away again. The exit status is 1 if something is wrong.`),
 		Example: "pemmican doctor",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -23,6 +23,7 @@ func (d *Doc) Check() []format.Finding {
 	c := checker{d: d, gone: map[int]bool{}}
 	c.lines()
 	c.entries()
+	c.compaction()
 	c.calls()
 	c.messages()
 	return c.findings
@@ -102,6 +103,28 @@ func (c *checker) entries() {
 		if e := &d.entries[i]; e.kind == kindEdit && !d.has(e.span, "replacement") {
 			c.report(format.RuleAgentFails, e.line, nil, "the context_edit has no replacement, which pi does not survive")
 		}
+	}
+}
+
+// compaction looks at the newest compaction on the path: pi takes it as it is, and sends it with what it keeps.
+func (c *checker) compaction() {
+	d := c.d
+	if d.compaction < 0 {
+		return
+	}
+	i := d.path[d.compaction]
+	e := &d.entries[i]
+	if summary, _ := d.index.Get(d.data, e.span, "summary"); jsonspan.KindAt(d.data, summary) != jsonspan.KindString {
+		if _, edited := d.liveEdits()[i]; !edited {
+			c.report(format.RuleBadLine, e.line, nil, "the compaction has no summary that is a text, so nothing tells the model what was before")
+		}
+	}
+	if d.version == 1 || d.keptFrom() < d.compaction {
+		return // in version 1 an index always means something, if only that nothing is kept
+	}
+	if kept := d.text(e.span, "firstKeptEntryId"); kept != e.id { // its own id says that it keeps nothing
+		c.report(format.RuleBrokenChain, e.line, nil,
+			"the compaction keeps what begins with %q, which is not before it, so pi sends its summary and what follows alone", kept)
 	}
 }
 

@@ -83,6 +83,9 @@ type entry struct {
 	callID, tool, isError jsonspan.Span
 }
 
+// newest is the newest version of a session file that is known.
+const newest = 3
+
 var errTwoValues = errors.New("more than one value")
 
 // read splits the file into entries.
@@ -116,7 +119,10 @@ func (d *Doc) read() error {
 	d.version = 1
 	if v, ok := d.index.Get(d.data, d.entries[0].span, "version"); ok {
 		if n, ok := jsonspan.Int(d.data, v); ok && n > 1 {
-			d.version = int(min(n, 3))
+			d.version = int(min(n, newest))
+			if n > newest {
+				d.warnf("line %d: the session has version %d, and %d is the newest that is known here: it is read as that", d.entries[0].line, n, newest)
+			}
 		}
 	}
 	d.byID = make(map[string]int, len(d.entries))

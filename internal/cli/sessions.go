@@ -118,7 +118,7 @@ func (s *Scanner) Scan(ctx context.Context) (sessions []Session, warnings []stri
 	for i, f := range files {
 		window := s.Window
 		if window == 0 {
-			window = windowOf(catalogue, looks[i].Model)
+			window, _ = WindowOf(catalogue, looks[i].Model)
 		}
 		sessions[i] = found(f, &looks[i], window)
 	}

@@ -40,13 +40,13 @@ type Settings struct {
 // assumedWindow is the window of a model that nobody knows, in tokens.
 const assumedWindow = 200_000
 
-// windowOf is the window of a model, in tokens: what the person says of it, what a provider's error has taught, what the
-// catalogue knows, or else the assumed one.
-func windowOf(c *llm.Catalogue, model string) int {
-	if n, _ := c.Window("", "", model); n > 0 {
-		return n
+// WindowOf is the window of a model, in tokens, and who says so: the person (override), a provider's error (learned), or the
+// catalogue; else it is assumed.
+func WindowOf(c *llm.Catalogue, model string) (tokens int, from string) {
+	if n, from := c.Window("", "", model); n > 0 {
+		return n, from
 	}
-	return assumedWindow
+	return assumedWindow, "assumed"
 }
 
 // CompactedSuffix is what stands before the extension of a file that compact has made.
@@ -62,7 +62,7 @@ func (s *Settings) Options(in *Input, progress *Progress) (pemmican.Options, err
 		if err != nil {
 			return o, err
 		}
-		o.Window = windowOf(c, t.Model)
+		o.Window, _ = WindowOf(c, t.Model)
 	}
 	policy, ok := preset.ByName(orDefault(s.Preset, "default"))
 	if !ok {

@@ -203,6 +203,9 @@ func Print(w io.Writer, lines ...string) error {
 	return err
 }
 
+// Bare is a text for people as it is where nothing has colours.
+func Bare(s string) string { return ansi.Strip(s) }
+
 // Printf is Print for one formatted line.
 func Printf(w io.Writer, format string, args ...any) error {
 	return Print(w, fmt.Sprintf(format, args...))

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -98,6 +99,9 @@ const (
 	fromDefault = "default"
 	fromFlag    = "flag"
 
+	// usualWindow is the window for which thresholds are compared where nobody has set one, in tokens.
+	usualWindow = 200_000
+
 	levelInfo    = "info"
 	levelWarning = "warning"
 )
@@ -171,7 +175,7 @@ func (l *Loader) environment(environ []string) {
 			continue
 		}
 		// Other parts of the program have variables of their own, so only what is nearly a setting is told of.
-		if near := nearest(name, names, 2); near != "" {
+		if near := nearest(name, names, max(2, (len(name)-len(prefix))/3)); near != "" {
 			l.warnf("%s is no setting, did you mean %s?", oneLine(name), near)
 		}
 	}
@@ -228,6 +232,10 @@ func (l *Loader) load() {
 	}
 	l.words(l.variables, &s, tell)
 	l.words(l.overrides, &s, tell)
+	// Who has only lowered hard knows what they do: it is the default of soft that stands above it then.
+	if window := cmp.Or(s.Window, usualWindow); l.from["soft"] != "" && s.Hard.In(window) > 0 && s.Soft.In(window) > s.Hard.In(window) {
+		tell(levelWarning, "soft (%s) lies above hard (%s), so no summary is begun before it is needed", s.Soft, s.Hard)
+	}
 	l.settings, l.loaded = s, true
 	for _, n := range notices {
 		if !slices.Contains(l.said, n) {
@@ -269,10 +277,7 @@ func (l *Loader) layer(f *file, s *session.Settings, tell func(level, format str
 				*s = next
 			}
 		}
-		where := f.path
-		if at, ok := errors.AsType[*syntaxError](err); ok && at.line > 0 {
-			where += fmt.Sprintf(":%d", at.line)
-		}
+		where := placeOf(f.path, err)
 		f.state = oneLine(fmt.Sprintf("cannot be used: %s: %v", where, err))
 		tell(levelWarning, "%s: %v; %s", where, err, mend)
 	}

@@ -267,6 +267,7 @@ func TestVariables(t *testing.T) {
 	l := New(Source{
 		Dir: t.TempDir(), Environ: []string{
 			"PEMMICAN_ENABLED=perhaps", "PEMMICAN_HARD=60%", "PEMMICAN_COUNTING=never", "PEMMICAN_LANGAGE=zh", "PEMMICAN_TEST_RUN=1", "PEMMICAN_MIN_GAIN=-3",
+			"PEMMICAN_COMPACTION_MODEL=a/b", "PEMMICAN_BIN=/x", "PEMMICAN_MCP_TOKEN=x", "PEMMICAN_NO_NPM=1", "PEMMICAN_PI_PACKAGES=x", "PEMMICAN_CONFIG=",
 			"PEMMICAN_EXCLUDED_MODELS=a/b,c, d/e", "PEMMICAN_HOOKS_AFTER=[\"a b\"", "PEMMICAN_REMINDER_THRESHOLDS=[\"30%\"]",
 		},
 		Overrides: map[string]string{"hrad": "60%", "soft": "much"},
@@ -276,6 +277,7 @@ func TestVariables(t *testing.T) {
 		"PEMMICAN_ENABLED: \"perhaps\": want true or false; it is left out",
 		"PEMMICAN_COUNTING: counting: want",
 		"PEMMICAN_LANGAGE is no setting, did you mean PEMMICAN_LANGUAGE?",
+		"PEMMICAN_COMPACTION_MODEL is no setting, did you mean PEMMICAN_COMPACT_MODEL?",
 		"PEMMICAN_MIN_GAIN: \"-3\":",
 		"PEMMICAN_EXCLUDED_MODELS: excludedModels: \"c\" is no",
 		"PEMMICAN_HOOKS_AFTER: \"[\\\"a b\\\"\": it is no list in JSON",
@@ -286,7 +288,10 @@ func TestVariables(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, texts(notices))
 		}
 	}
-	if len(notices) != 8 || s.Hard != lines(t, "60%")[0] || !slices.Equal(s.ExcludedModels, []string{"a/b", "d/e"}) || !slices.Equal(s.ReminderThresholds, lines(t, "30%")) {
+	if _, again := l.Load(); again != nil {
+		t.Errorf("said again: %v", again)
+	}
+	if len(notices) != 9 || s.Hard != lines(t, "60%")[0] || !slices.Equal(s.ExcludedModels, []string{"a/b", "d/e"}) || !slices.Equal(s.ReminderThresholds, lines(t, "30%")) {
 		t.Errorf("%d notices, %+v", len(notices), s)
 	}
 	unusable := 0
@@ -302,6 +307,30 @@ func TestVariables(t *testing.T) {
 
 // TestUnusable: what cannot be used at the start counts as if it were not there, and is said in one line with file, place and
 // mend; a key that nobody knows costs nothing else.
+// A soft threshold above hard is told of, where somebody has set it.
+func TestSoftAboveHard(t *testing.T) {
+	for _, row := range []struct {
+		text  string
+		tells bool
+	}{
+		{"soft = '95%'\n", true},
+		{"soft = '60%'\nhard = '50%'\n", true},
+		{"hard = '50%'\n", false},
+		{"soft = '60%'\n", false},
+		{"soft = 'off'\nhard = '50%'\n", false},
+		{"soft = '95%'\nhard = 'off'\n", false},
+		{"window = 50000\nsoft = '60k'\n", true},
+		{"window = 1000000\nsoft = '400k'\nhard = '60%'\n", false},
+	} {
+		dir := t.TempDir()
+		put(t, filepath.Join(dir, "pemmican.toml"), row.text)
+		_, notices := New(Source{Dir: dir, Environ: []string{}}).Load()
+		if tells := len(notices) == 1 && notices[0].Level == levelWarning && strings.Contains(notices[0].Text, "lies above hard"); tells != row.tells || len(notices) > 1 {
+			t.Errorf("%q: %v", row.text, notices)
+		}
+	}
+}
+
 func TestUnusable(t *testing.T) {
 	for _, row := range []struct{ name, file, text, says, hard string }{
 		{"syntax", "pemmican.toml", "hard = '60%'\nsoft = \n", "pemmican.toml:2: ", ""},
@@ -320,6 +349,8 @@ func TestUnusable(t *testing.T) {
 		{"unknown", "pemmican.toml", "hard = '60%'\nharrd = 1\n", "pemmican.toml:2: there is no setting \"harrd\", did you mean \"hard\"?", "60%"},
 		{"unknown in a table", "pemmican.toml", "hard = '60%'\n[hooks]\ntimeuot = '3s'\n", "pemmican.toml:3: there is no setting \"hooks.timeuot\", did you mean \"hooks.timeout\"?", "60%"},
 		{"unknown table", "pemmican.toml", "hard = '60%'\n[colours]\na = 1\n", "pemmican.toml:2: there is no setting \"colours\"", "60%"},
+		{"no model", "pemmican.toml", "hard = '60%'\ncompactModel = 'x'\n", "pemmican.toml:2: compactModel: it is neither \"provider/model\" nor", "60%"},
+		{"half a model", "pemmican.json", `{"hard": "60%", "compactModel": "/x"}`, "the session's own model is followed", "60%"},
 		{"no table", "pemmican.toml", "hard = '60%'\nhooks = 3\n", "\"hooks\" is a table", "60%"},
 		{"no setting at all", "pemmican.json", `{"hard": "60%", "zzzzzzzzzz": 1}`, "there is no setting \"zzzzzzzzzz\"", "60%"},
 	} {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -33,6 +34,8 @@ const maxFile = 1 << 20
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
+	case errors.Is(err, syscall.ENOTDIR): // of HOME=/dev/null, say
+		return nil, fs.ErrNotExist
 	case err != nil:
 		return nil, plainly(err)
 	case info.IsDir():
@@ -194,3 +197,11 @@ type syntaxError struct {
 }
 
 func (e *syntaxError) Error() string { return e.msg }
+
+// placeOf is where in a file an error is: with its line, if that is known.
+func placeOf(path string, err error) string {
+	if at, ok := errors.AsType[*syntaxError](err); ok && at.line > 0 {
+		return fmt.Sprintf("%s:%d", path, at.line)
+	}
+	return path
+}

@@ -55,8 +55,11 @@ func Set(path, name, value string) error {
 	if err != nil {
 		return &Error{Msg: err.Error(), Mend: "nothing was changed"}
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
+	switch real, err := filepath.EvalSymlinks(path); {
+	case err == nil:
 		path = real // A link to the file stays one.
+	case errors.Is(err, fs.ErrNotExist) && isLink(path):
+		return &Error{File: path, Msg: "it is a link to a file that is not there", Mend: "make that file, or take the link away; nothing was changed"}
 	}
 	old, err := readFile(path)
 	missing := errors.Is(err, fs.ErrNotExist)
@@ -68,6 +71,11 @@ func Set(path, name, value string) error {
 		return err
 	}
 	return replace(path, edited, missing, old)
+}
+
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
 // edit is a settings file with a value, in JSON, given to a key.
@@ -86,11 +94,7 @@ func edit(path string, old []byte, k key, value string) ([]byte, error) {
 		before, err = entries(path, edited)
 	}
 	if err != nil {
-		where := path
-		if at, ok := errors.AsType[*syntaxError](err); ok && at.line > 0 {
-			where = fmt.Sprintf("%s:%d", path, at.line)
-		}
-		return nil, &Error{File: where, Msg: err.Error(), Mend: "mend that first; nothing was changed"}
+		return nil, &Error{File: placeOf(path, err), Msg: err.Error(), Mend: "mend that first; nothing was changed"}
 	}
 	edited = change(edited, places, k.name, value)
 	// Whatever the way of writing was, the file must say now what it said, and this.
@@ -99,8 +103,13 @@ func edit(path string, old []byte, k key, value string) ([]byte, error) {
 		msg := fmt.Sprintf("the place of %s is written in a way that cannot be changed from here", k.name)
 		return nil, &Error{File: path, Msg: msg, Mend: "change it by hand; nothing was changed"}
 	}
+	for i := range after { // the person sees the lines as they are now
+		if at := slices.IndexFunc(before, func(e entry) bool { return e.name == after[i].name }); at >= 0 {
+			after[i].line = before[at].line
+		}
+	}
 	if _, _, err := lay(session.DefaultSettings(), after); err != nil {
-		return nil, &Error{File: path, Msg: err.Error(), Mend: "mend that first; nothing was changed"}
+		return nil, &Error{File: placeOf(path, err), Msg: err.Error(), Mend: "mend that first; nothing was changed"}
 	}
 	return edited, nil
 }
@@ -143,6 +152,9 @@ func editTOML(data []byte, places []place, name, value string) []byte {
 	case at >= 0:
 	case table == "":
 		at = 0 // In front of the first table, whatever comments there are.
+		if bytes.HasPrefix(data, []byte("#:schema")) {
+			at = lineEnd(data, 0) // An editor wants it first.
+		}
 	default:
 		at, line = len(data), "["+strings.TrimSuffix(table, ".")+"]\n"+line
 		if at > 0 {

@@ -28,6 +28,8 @@ func TestSet(t *testing.T) {
 		{"behind the last", "pemmican.toml", "debug = true # x\n\n# tables\n[hooks]\nbefore = []\n", "enabled", "false", "debug = true # x\nenabled = false\n\n# tables\n[hooks]\nbefore = []\n"},
 		{"no line break at the end", "pemmican.toml", "debug = true", "window", "200k", "debug = true\nwindow = 200000\n"},
 		{"before the first table", "pemmican.toml", "[hooks]\nbefore = []\n", "excludedModels", "a/b", "excludedModels = [\"a/b\"]\n[hooks]\nbefore = []\n"},
+		{"behind the schema", "pemmican.toml", "#:schema x.json\n# mine\n[hooks]\n", "debug", "true", "#:schema x.json\ndebug = true\n# mine\n[hooks]\n"},
+		{"behind the schema alone", "pemmican.toml", "#:schema x.json", "debug", "true", "#:schema x.json\ndebug = true\n"},
 		{"in its table", "pemmican.toml", "[hooks] # x\n[limits]\nitems = 3\n", "hooks.timeout", "5s", "[hooks] # x\ntimeout = \"5s\"\n[limits]\nitems = 3\n"},
 		{"in the last table", "pemmican.toml", "[limits]\nitems = 3\n[hooks]\nbefore = [\"a\"]", "hooks.after", "notes --save", "[limits]\nitems = 3\n[hooks]\nbefore = [\"a\"]\nafter = [\"notes\",\"--save\"]\n"},
 		{"dotted", "pemmican.toml", "limits.items = 3\ndebug = false\n", "limits.items", "4", "limits.items = 4\ndebug = false\n"},
@@ -84,7 +86,9 @@ func TestSetRefused(t *testing.T) {
 		{"no boolean", "", "enabled", "perhaps", "want true or false"},
 		{"out of range", "", "minGain", "99", "minGain: want a percentage"},
 		{"no syntax", "hard = '60%'\nsoft = \n", "hard", "80%", ":2: "},
-		{"another value", "hard = '60%'\nmaxWait = 'soon'\n", "hard", "80%", "maxWait"},
+		{"another value", "hard = '60%'\nmaxWait = 'soon'\n", "hard", "80%", "pemmican.toml:2: maxWait"},
+		{"another value behind it", "debug = true\n[hooks]\ntimeout = 'soon'\n", "hard", "80%", "pemmican.toml:3: hooks.timeout"},
+		{"no model", "", "compactModel", "x", "compactModel: it is neither"},
 		{"an inline table", "hooks = { before = ['a'] }\n", "hooks.timeout", "5s", "change it by hand"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -131,6 +135,16 @@ func TestSetFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(fresh); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	gone := filepath.Join(dir, "gone.toml")
+	if err := os.Symlink(filepath.Join(dir, "none", "of.toml"), gone); err != nil {
+		t.Fatal(err)
+	}
+	if err := Set(gone, "debug", "true"); err == nil || !strings.Contains(err.Error(), "a link to a file that is not there; make that file") {
+		t.Errorf("a link to nothing: %v", err)
+	}
+	if info, err := os.Lstat(gone); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("%v, %v", info, err)
 	}
 	if err := Set(dir, "debug", "true"); err == nil {

@@ -29,6 +29,9 @@ func (k key) set(s *session.Settings, value any) (passed []string, err error) {
 	switch k.name {
 	case keyCompactModel:
 		model, ok := modelOf(value)
+		if ok && (session.Settings{MaxWait: 1, CompactModel: model}).Valid() != nil {
+			model, ok = "", false
+		}
 		if !ok {
 			passed = append(passed, "it is neither \"provider/model\" nor \"mechanical\", and the session's own model is followed")
 		}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/pemmican-dev/pemmican/agents"
 	"github.com/pemmican-dev/pemmican/internal/cli"
@@ -38,7 +39,8 @@ type Finding struct {
 	Mend string `json:"mend,omitempty"`
 }
 
-// Examine looks at everything. Version is Pemmican's own. It changes nothing, and tells of keys by their names only.
+// Examine looks at everything. Version is Pemmican's own. It changes no file, but makes one in each of Pemmican's own
+// folders, and takes it away, for only that tells whether it can; and it tells of keys by their names only.
 func Examine(ctx context.Context, version string) []Finding {
 	d := &doctor{}
 	d.program(version)
@@ -69,6 +71,8 @@ func (d *doctor) program(version string) {
 	const install = "put its folder into PATH, or set PEMMICAN_BIN to its path"
 	path, where := findProgram()
 	switch {
+	case path == "" && os.Getenv("PEMMICAN_BIN") != "":
+		d.found("program", Wrong, "set PEMMICAN_BIN to the path of the program, or unset it", "there is no program %s", where)
 	case path == "":
 		state := Wrong
 		if _, err := exec.LookPath("pi"); err != nil {
@@ -125,22 +129,25 @@ func sameFile(a, b string) bool {
 
 // settings tells of every place where settings may be. It returns whether they turn the log on.
 func (d *doctor) settings() (debug bool) {
-	loader := config.New(config.Source{AgentDir: piDir()})
+	loader := config.New(config.Source{AgentDir: config.PiDir(os.Environ())})
 	settings, notices := loader.Load()
 	for _, p := range loader.Where() {
-		switch {
-		case p.Unusable:
-			d.found("settings", Wrong, "\"pemmican config\" shows what is in force", "%s: %s: %s", p.What, p.Path, p.State)
-		default:
+		if !p.Unusable { // a notice tells of those that are
 			d.found("settings", OK, "", "%s: %s: %s", p.What, p.Path, p.State)
 		}
 	}
 	for _, n := range notices {
-		state := Note
+		state, mend := Note, ""
 		if n.Level == "warning" {
-			state = Wrong
+			state, mend = Wrong, "\"pemmican config\" shows what is in force"
 		}
-		d.found("settings", state, "", "%s", n.Text)
+		d.found("settings", state, mend, "%s", n.Text)
+	}
+	if file := loader.File(); file != "" {
+		dir := filepath.Dir(file)
+		if _, err := writable(dir); err != nil {
+			d.found("settings", Note, "change them by hand, or name another file by PEMMICAN_CONFIG", "\"pemmican config set\" cannot write to %s: %s", dir, err)
+		}
 	}
 	if !settings.Enabled {
 		d.found("settings", Note, "\"pemmican config set enabled true\" turns it on", "Pemmican is switched off")
@@ -159,7 +166,7 @@ func (d *doctor) models() {
 		d.found("models", Wrong, "correct the file, or take it away", "%s", cli.Message(err))
 		return
 	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(path); err != nil {
 		d.found("models", OK, "", "windows and prices of your own: %s: not there", path)
 		return
 	}
@@ -170,43 +177,58 @@ func (d *doctor) models() {
 func (d *doctor) state() {
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		d.found("state", Wrong, "set HOME or XDG_CACHE_HOME", "there is no folder for what sessions learn: %s", err)
+		d.found("state", Wrong, "set HOME, or XDG_CACHE_HOME to a path from the root", "there is no folder for what sessions learn: %s", err)
 		return
 	}
 	dir = filepath.Join(dir, "pemmican", "sessions")
-	switch n, err := writable(dir); {
-	case errors.Is(err, fs.ErrNotExist):
-		d.found("state", OK, "", "what sessions learn: %s: not there yet", dir)
+	const mend = "see to it that it is a folder with room that you may write to, or name another by XDG_CACHE_HOME"
+	switch there, err := writable(dir); {
 	case err != nil:
-		d.found("state", Wrong, "make it a folder that you may write to", "what sessions learn cannot be kept: %s: %s", dir, cause(err))
+		d.found("state", Wrong, mend, "what sessions learn cannot be kept: %s: %s", dir, err)
+	case !there:
+		d.found("state", OK, "", "what sessions learn: %s: not there yet", dir)
 	default:
-		d.found("state", OK, "", "what sessions learn: %s: %s", dir, cli.Plural(n, "file"))
+		files, _ := os.ReadDir(dir)
+		d.found("state", OK, "", "what sessions learn: %s: %s", dir, cli.Plural(len(files), "file"))
+	}
+	above := filepath.Dir(dir)
+	if there, err := writable(above); there && err != nil {
+		d.found("state", Wrong, mend, "what is learned of models cannot be kept: %s: %s", above, err)
 	}
 }
 
-// writable reports whether files can be made in a folder, or in the nearest one above that is there, and counts the files
-// in it.
-func writable(dir string) (files int, err error) {
-	list, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return 0, err
+// writable finds out whether files can be made in a folder, or, where it is not there, in the nearest one above that is,
+// by making one: permission is not all that it takes. There tells whether the folder itself is there.
+func writable(dir string) (there bool, err error) {
+	at := dir
+	info, err := os.Stat(at)
+	for (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && at != filepath.Dir(at) {
+		at = filepath.Dir(at)
+		info, err = os.Stat(at)
 	}
-	missing := err
-	for at := dir; ; at = filepath.Dir(at) {
-		info, err := os.Stat(at)
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at):
-			continue
-		case err != nil:
-			return 0, err
-		case !info.IsDir():
-			return 0, fmt.Errorf("%s is no folder", at)
-		}
-		if !mayWrite(at) {
-			return 0, fmt.Errorf("%s: %w", at, fs.ErrPermission)
-		}
-		return len(list), missing
+	switch {
+	case err == nil && !info.IsDir():
+		err = errors.New("it is no folder")
+	case err == nil:
+		err = write(at)
 	}
+	if err != nil && at != dir {
+		return false, fmt.Errorf("%s: %w", at, cause(err))
+	}
+	return at == dir, cause(err)
+}
+
+// write makes a file in a folder, and takes it away.
+func write(dir string) error {
+	f, err := os.CreateTemp(dir, ".pemmican-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, 4096)) // an empty one has room on a full disk
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
 // cause is an error without the path that is told beside it.
@@ -227,6 +249,14 @@ func (d *doctor) log(on bool) {
 	if info, err := os.Stat(path); err == nil {
 		size = cli.Plural(int(info.Size()), "byte")
 	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err == nil {
+		err = f.Close()
+	}
+	if on && err != nil && !errors.Is(err, fs.ErrNotExist) {
+		d.found("log", Wrong, "see to it that you may write to the file, or switch the log off", "the debug log cannot be written: %s: %s", path, cause(err))
+		return
+	}
 	if on {
 		d.found("log", OK, "", "the debug log is on: %s: %s", path, size)
 		return
@@ -234,12 +264,18 @@ func (d *doctor) log(on bool) {
 	d.found("log", OK, "", "the debug log is off (PEMMICAN_DEBUG=1 turns it on): %s: %s", path, size)
 }
 
-// live tells of the sessions that run now.
+// live tells of the sessions that run now, and whether one can be reached.
 func (d *doctor) live() {
+	if runtimeDir := os.Getenv("XDG_RUNTIME_DIR"); runtimeDir != "" && !filepath.IsAbs(runtimeDir) {
+		d.found("live", Note, "give it as a path from the root", "XDG_RUNTIME_DIR is passed over, for it is relative: %s", runtimeDir)
+	}
 	dir, err := live.Dir()
 	if err == nil {
 		var sessions []live.Session
 		if sessions, err = live.List(dir); err == nil {
+			if err := live.Try(dir); err != nil {
+				d.found("live", Wrong, "name another folder by XDG_RUNTIME_DIR", "other processes cannot reach a session that runs: %s", err)
+			}
 			d.found("live", OK, "", "running sessions: %d, in %s", len(sessions), dir)
 			for _, s := range sessions {
 				d.found("live", OK, "", "%s, session %s, in %s", s.Agent, s.ID, s.Dir)
@@ -254,7 +290,9 @@ func (d *doctor) live() {
 func (d *doctor) agents() {
 	files, err := agents.List(os.Getenv)
 	if err != nil {
-		d.found("agents", Wrong, "", "%s", strings.Join(strings.Fields(err.Error()), " "))
+		for line := range strings.Lines(err.Error()) { // one error each
+			d.found("agents", Wrong, "", "%s", strings.TrimSpace(line))
+		}
 	}
 	for _, a := range agents.All() {
 		n := 0

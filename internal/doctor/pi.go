@@ -13,7 +13,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
+
+	"github.com/pemmican-dev/pemmican/internal/config"
 )
 
 // oldestPi is the oldest version of pi that the extension works with.
@@ -22,19 +25,6 @@ var oldestPi = [3]int{0, 84, 1}
 // packageName is the name of the pi package.
 const packageName = "pemmican-pi"
 
-// piDir is pi's own folder.
-func piDir() string {
-	home, _ := os.UserHomeDir()
-	dir := os.Getenv("PI_CODING_AGENT_DIR")
-	switch {
-	case dir == "":
-		return filepath.Join(home, ".pi", "agent")
-	case dir == "~" || strings.HasPrefix(dir, "~/"):
-		return filepath.Join(home, dir[1:])
-	}
-	return dir
-}
-
 // pi tells of pi, of node, which it runs on, and of the package in it.
 func (d *doctor) pi(ctx context.Context) {
 	there := d.piItself(ctx)
@@ -42,7 +32,10 @@ func (d *doctor) pi(ctx context.Context) {
 		d.found("pi", Note, "unset it in your shell, unless this is a subagent", "PI_SUBAGENT_ROOT_SESSION_ID is set, so the extension does nothing")
 	}
 	found := false
-	for _, dir := range []string{piDir(), ".pi"} {
+	for _, dir := range []string{config.PiDir(os.Environ()), ".pi"} {
+		if dir == "" {
+			continue // there is no home; state tells
+		}
 		found = d.piSettings(dir) || found
 	}
 	if !found && there {
@@ -63,6 +56,10 @@ func (d *doctor) piItself(ctx context.Context) bool {
 		d.found("node", OK, "", "%s", out)
 	}
 	out, err := output(ctx, path, "--version")
+	if errors.Is(err, errSlow) {
+		d.found("pi", Note, "see what \"pi --version\" says", "%s has not told its version: %s", path, err)
+		return true
+	}
 	if err != nil {
 		d.found("pi", Wrong, "see what \"pi --version\" says", "%s cannot be asked for its version: %s", path, err)
 		return true
@@ -80,17 +77,20 @@ func (d *doctor) piItself(ctx context.Context) bool {
 }
 
 // patience is how long a program may take to tell its version.
-const patience = 20 * time.Second
+const patience = 5 * time.Second
+
+// errSlow says that a program took longer.
+var errSlow = fmt.Errorf("it took longer than %s", patience)
 
 // output is what a program writes, on one line.
 func output(ctx context.Context, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // these are the programs that the person uses
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = 100 * time.Millisecond         // for what it has started in its turn
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
-		return "", fmt.Errorf("it took longer than %s", patience)
+		return "", errSlow
 	}
 	return strings.Join(strings.Fields(string(out)), " "), err
 }
@@ -136,7 +136,7 @@ func (p *piPackage) UnmarshalJSON(data []byte) error {
 func (d *doctor) piSettings(dir string) bool {
 	path := filepath.Join(dir, "settings.json")
 	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return false
 	}
 	var settings struct {
@@ -155,6 +155,12 @@ func (d *doctor) piSettings(dir string) bool {
 		case strings.Contains(p.Source, "smart-context"):
 			d.found("pi package", Note, "\"pi remove "+p.Source+"\", or keep that one only",
 				"%s: %s compacts too, and pi takes the summary of the extension that comes last", path, p.Source)
+		case isGone(p.Source, dir):
+			if found = found || strings.Contains(p.Source, "pemmican"); strings.Contains(p.Source, "pemmican") {
+				d.found("pi package", Wrong, "\"pi remove "+p.Source+"\", and install it from where it is now", "%s: %s: there is no such folder", path, p.Source)
+			} else {
+				d.found("pi package", Note, "\"pi remove "+p.Source+"\" if it is not needed", "%s: %s: there is no such folder", path, p.Source)
+			}
 		case !isOurs(p.Source, dir):
 		case p.Extensions != nil && len(*p.Extensions) == 0:
 			found = true
@@ -176,6 +182,24 @@ func isOurs(source, dir string) bool {
 	case "git", "https", "http", "ssh":
 		return strings.Contains(rest, "/pemmican")
 	}
+	data, err := os.ReadFile(filepath.Join(folderOf(source, dir), "package.json"))
+	var manifest struct {
+		Name string `json:"name"`
+	}
+	return err == nil && json.Unmarshal(data, &manifest) == nil && manifest.Name == packageName
+}
+
+// isGone reports whether the source of a package is a folder that is not there.
+func isGone(source, dir string) bool {
+	if source == "" || strings.Contains(source, ":") && !filepath.IsAbs(source) {
+		return false
+	}
+	_, err := os.Stat(folderOf(source, dir))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// folderOf is the folder that the source of a package names, as seen from that of the settings.
+func folderOf(source, dir string) string {
 	path := source
 	if home, err := os.UserHomeDir(); err == nil && strings.HasPrefix(path, "~/") {
 		path = filepath.Join(home, path[2:])
@@ -183,9 +207,5 @@ func isOurs(source, dir string) bool {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	data, err := os.ReadFile(filepath.Join(path, "package.json"))
-	var manifest struct {
-		Name string `json:"name"`
-	}
-	return err == nil && json.Unmarshal(data, &manifest) == nil && manifest.Name == packageName
+	return path
 }

@@ -483,3 +483,18 @@ func TestDir(t *testing.T) {
 		}
 	}
 }
+
+// Try leaves nothing behind, and says what Serve would.
+func TestTry(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "live")
+	if err := live.Try(dir); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("left behind: %v %v", entries, err)
+	}
+	long := filepath.Join(dir, strings.Repeat("long", 30))
+	if err := live.Try(long); err == nil || !strings.Contains(err.Error(), "longer than the 103 bytes") {
+		t.Errorf("%v", err)
+	}
+}

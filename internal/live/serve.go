@@ -18,16 +18,9 @@ import (
 // may be called several times at once. The context of a call ends when the one who asks hangs up. Stop takes the
 // registration away, ends the contexts of the calls that run, and waits for them; it may be called more than once.
 func Serve(dir string, s Session, handle func(context.Context, Request) Reply) (stop func(), err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("the folder for running sessions cannot be made: %w", err)
-	}
-	socket := filepath.Join(dir, rand.Text()[:nameLength]+socketExt) // a name is never used again, so nobody takes away another's
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
+	socket, listener, err := listen(dir)
 	if err != nil {
-		if len(socket) > mostPath {
-			err = fmt.Errorf("its path is longer than the %d bytes of a socket's name; XDG_RUNTIME_DIR can name a shorter folder: %w", mostPath, err)
-		}
-		return nil, fmt.Errorf("%s: nobody can be let in: %w", dir, err)
+		return nil, err
 	}
 	if err = os.Chmod(socket, 0o600); err == nil {
 		err = register(registration(socket), s)
@@ -44,6 +37,32 @@ func Serve(dir string, s Session, handle func(context.Context, Request) Reply) (
 		_ = listener.Close() // takes the socket away too
 		server.calls.Wait()
 	}, nil
+}
+
+// Try finds out whether a session could be reached in the folder dir, which is made if it is not there. It leaves nothing
+// else behind, and nobody sees it.
+func Try(dir string) error {
+	_, listener, err := listen(dir)
+	if err != nil {
+		return err
+	}
+	return listener.Close() // takes the socket away too
+}
+
+// listen makes a socket in a folder.
+func listen(dir string) (socket string, listener *net.UnixListener, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", nil, fmt.Errorf("the folder for running sessions cannot be made: %w", err)
+	}
+	socket = filepath.Join(dir, rand.Text()[:nameLength]+socketExt) // a name is never used again, so nobody takes away another's
+	listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
+	if err != nil {
+		if len(socket) > mostPath {
+			err = fmt.Errorf("its path is longer than the %d bytes of a socket's name; XDG_RUNTIME_DIR can name a shorter folder: %w", mostPath, err)
+		}
+		return "", nil, fmt.Errorf("%s: nobody can be let in: %w", dir, err)
+	}
+	return socket, listener, nil
 }
 
 // register writes whose a socket is. Whoever lists the sessions sees all of it or nothing.
