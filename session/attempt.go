@@ -30,6 +30,7 @@ type failure struct {
 	requests int
 	final    bool // without a model it brought nothing either
 	vetoed   bool
+	reason   string // "" if nobody has told
 }
 
 const (
@@ -157,6 +158,10 @@ func (s *Session) wasCompacted(e Compacted) Answer {
 	if e.Attempt != 0 && !ours {
 		return Answer{}
 	}
+	s.before = 0
+	if ours {
+		s.before = s.size(s.flight.load)
+	}
 	a := s.flight
 	s.land() // a compaction by somebody else has taken the transcript away from under ours
 	s.staleSize = s.reported
@@ -167,18 +172,15 @@ func (s *Session) wasCompacted(e Compacted) Answer {
 	}
 	s.failed, s.failures, s.truncated, s.larger = nil, 0, false, ""
 	s.compacted, s.fresh = true, true
-	s.rest = 0
-	if e.Outcome.After > 0 {
-		s.rest = e.Outcome.After + s.reserve(Load{})
-	}
+	s.rest = 0 // the next request tells, by the measure of those that are compared with it
 	clear(s.vetoes)
 	s.load, s.sent = Load{}, Load{}
-	s.after = ""
+	s.after, s.refused = "", nil
 	if !ours {
 		return Answer{}
 	}
-	s.after = a.occasion
 	o := e.Outcome
+	s.after, s.byModel = a.occasion, !a.mechanical && o.Mode != noModel
 	data := texts.Outcome{
 		Mode: o.Mode, Model: o.Model, Before: o.Before, After: o.After, CacheShare: -1, FellBack: o.FellBack, Compactions: s.state.Compactions,
 	}
@@ -209,6 +211,7 @@ func (s *Session) notCompacted(e NotCompacted) Answer {
 		return Answer{}
 	}
 	s.fails(a, e.Final)
+	s.failed.reason = e.Reason
 	text := s.texts().Failed(e.Reason)
 	if a.occasion == occasionTool {
 		return Answer{Reason: e.Reason, Text: text}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,10 @@ import (
 
 // ErrBlocked reports a request that must not be sent: it does not fit, and compacting did not help.
 var ErrBlocked = errors.New("the request is not sent")
+
+// mostAttempts is how many attempts one call of Fit makes at most. The guards of the session stop before; this one holds
+// whatever they are told.
+const mostAttempts = 3
 
 // fitting is what Fit remembers. Session.mu guards it.
 type fitting struct {
@@ -155,6 +160,7 @@ func (s *Session) FitBody(ctx context.Context, body []byte) ([]byte, error) {
 func (s *Session) fitTo(
 	ctx context.Context, t *pemmican.Transcript, output int, apply func(*pemmican.Plan) (int, error),
 ) (*pemmican.Plan, error) {
+	attempts := 0
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -168,13 +174,15 @@ func (s *Session) fitTo(
 			return nil, err
 		}
 		l.Output = output
-		a, done, ok := s.requestOf(l, applied)
+		a, done, ok := s.requestOf(l, applied, attempts < mostAttempts)
 		if !ok {
 			continue
 		}
 		switch a.Do {
 		case Compact:
-			s.attempt(ctx, t, a, l, apply)
+			if s.attempt(ctx, t, a, l, apply) {
+				attempts++
+			}
 		case Wait:
 			s.await(ctx, done)
 		case Block, Refuse:
@@ -203,8 +211,8 @@ func (s *Session) await(ctx context.Context, done <-chan struct{}) {
 }
 
 // requestOf asks On, and returns with the answer what Wait has to wait for. It reports false if another request has been
-// compacted since this one was measured.
-func (s *Session) requestOf(l Load, applied *made) (a Answer, done <-chan struct{}, ok bool) {
+// compacted since this one was measured. More is false if no further attempt may be made for the request.
+func (s *Session) requestOf(l Load, applied *made, more bool) (a Answer, done <-chan struct{}, ok bool) {
 	s.mu.Lock()
 	if s.fit.applied != applied {
 		s.mu.Unlock()
@@ -217,9 +225,13 @@ func (s *Session) requestOf(l Load, applied *made) (a Answer, done <-chan struct
 		s.land()
 		ordered = false
 	}
-	if ordered {
+	switch {
+	case !more:
+		a = s.spent(l)
+		a.Do = cmp.Or(a.Do, GoOn)
+	case ordered:
 		a = s.begin(l)
-	} else {
+	default:
 		a = s.on(fits{l})
 	}
 	switch a.Do {

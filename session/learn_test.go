@@ -87,7 +87,7 @@ func TestSuspicion(t *testing.T) {
 		for range 20 {
 			if a := s.On(Request{Load{Estimated: 40_000}}); a.Do == Compact {
 				attempts++
-				s.On(Compacted{Attempt: a.Attempt})
+				s.On(Compacted{Attempt: a.Attempt, Outcome: Outcome{Mode: noModel}})
 				s.On(Request{Load{Estimated: 40_000}})
 			}
 			told += len(s.On(usage(300)).Notices) // all else came from the cache

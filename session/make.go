@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,8 +35,10 @@ func (m *made) on(t *pemmican.Transcript) (*pemmican.Plan, error) {
 	return p, nil
 }
 
-// attempt makes an attempt, and tells On how it ended.
-func (s *Session) attempt(ctx context.Context, t *pemmican.Transcript, a Answer, l Load, apply func(*pemmican.Plan) (int, error)) {
+// attempt makes an attempt, and tells On how it ended. It reports false if a hook said no to it.
+func (s *Session) attempt(
+	ctx context.Context, t *pemmican.Transcript, a Answer, l Load, apply func(*pemmican.Plan) (int, error),
+) bool {
 	landed := false
 	defer s.landPanicked(a.Attempt, &landed)
 	m, ended := s.make(ctx, t, a, l)
@@ -46,6 +49,8 @@ func (s *Session) attempt(ctx context.Context, t *pemmican.Transcript, a Answer,
 	}
 	s.finish(m, ended)
 	landed = true
+	_, vetoed := ended.(Vetoed)
+	return !vetoed
 }
 
 // landPanicked ends an attempt that a panic has cut off on its way to whoever called Fit.
@@ -119,6 +124,9 @@ func (s *Session) accept(m *made, p *pemmican.Plan, t *pemmican.Transcript, appl
 // compact makes the plan of an attempt, or says why there is none.
 func (s *Session) compact(ctx context.Context, t *pemmican.Transcript, a Answer, l Load) (*made, *NotCompacted) {
 	o, wait := s.options(t, a, l)
+	if err := s.makeRoom(ctx, t, &o, l); err != nil {
+		return nil, &NotCompacted{Attempt: a.Attempt, Reason: err.Error(), Final: true}
+	}
 	bounded, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	plan, report, err := pemmican.Compact(bounded, t, o)
@@ -175,6 +183,7 @@ func (s *Session) options(t *pemmican.Transcript, a Answer, l Load) (pemmican.Op
 		Tools:       s.fit.tools,
 		KeepRecent:  s.settings.KeepRecent,
 		Compactions: s.state.Compactions,
+		Thinking:    s.settings.Thinking.rule(),
 	}
 	// The plan is counted as the provider counts, so that its target is one: where the transcript holds all of the request,
 	// what was reported is the measure for the counter; else the counter is that for what was reported.
@@ -193,6 +202,44 @@ func (s *Session) options(t *pemmican.Transcript, a Answer, l Load) (pemmican.Op
 	limits := s.limits()
 	o.Limits = pemmican.Limits{Bytes: limits.Bytes, Media: limits.Images, Messages: limits.Items}
 	return o, time.Duration(s.settings.MaxWait)
+}
+
+// makeRoom raises a target that is below what has to stay, or so near to it that the summary and its facts would find no room:
+// then a compaction that frees less is better than none, as long as the request comes below the line that it has reached. A
+// target that leaves a third of itself free is kept as it was wished for.
+func (s *Session) makeRoom(ctx context.Context, t *pemmican.Transcript, o *pemmican.Options, l Load) error {
+	if o.Policy.BestEffort {
+		return nil // it makes what it can, whatever the target
+	}
+	probe := *o
+	probe.Target, probe.Summarizer = 1, summary.Mechanical{} // nothing comes so low, and nobody is asked
+	_, report, err := pemmican.Compact(ctx, t, probe)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	line := s.inputLine(l)
+	s.mu.Unlock()
+	floor, gain := report.Floor.Tokens, (report.TokensBefore-report.Floor.Tools)*o.Policy.MinGain/100
+	room := min(min(line, report.TokensBefore)-floor, o.Target) / 3
+	if room > 0 && floor <= report.TokensBefore-gain { // else too little can go, whatever the target
+		o.Target = max(o.Target, floor+room)
+	}
+	return nil
+}
+
+// inputLine is what the context of a request may have, in tokens, until it is compacted before it goes, or is not sent if it
+// does not fit now.
+func (s *Session) inputLine(l Load) int {
+	window, _ := s.window()
+	if s.needOf(l).must {
+		reserve := 0
+		if s.countsNext() {
+			reserve = s.clampReserve(l.Output)
+		}
+		return cmp.Or(s.settings.Block.In(window), window) - reserve
+	}
+	return cmp.Or(s.settings.Hard.In(window), window) - s.reserve(l)
 }
 
 // summarizer is the one for an attempt.

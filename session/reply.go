@@ -22,7 +22,7 @@ func (s *Session) replied(e Replied) Answer {
 		return Answer{Reason: e.Model + " has answered, and is not used any more"}
 	}
 	s.requests++
-	s.larger, s.after, s.fresh = "", "", false
+	s.larger, s.after, s.fresh, s.refused = "", "", false, nil
 	request := s.sent
 	s.sent = Load{}
 	if e.Window > 0 {
@@ -170,5 +170,24 @@ func (s *Session) refuseRecovery(e Failed, err *llm.Error) Answer {
 	if s.overflows == 1 {
 		reason = "the provider still refuses the request as too large after a compaction: " + err.Message
 	}
+	if size := s.size(e.Load); size > 0 {
+		s.refused = &refused{e.Load, reason}
+	}
 	return Answer{Do: Refuse, Reason: reason, Notices: notices(s.texts().Blocked(s.demand(e.Load), window, window, reason))}
+}
+
+// refused is a request that the provider refuses as too large, and that no compaction has helped.
+type refused struct {
+	load   Load
+	reason string
+}
+
+// refuses reports whether a request is no smaller than one that the provider refuses, so that sending it were in vain. An attempt
+// that is in flight may still make it smaller.
+func (s *Session) refuses(l Load) bool {
+	r := s.refused
+	if r == nil || s.flight != nil || !s.active() {
+		return false
+	}
+	return s.size(l) >= s.size(r.load) && (l.Bytes >= r.load.Bytes || l.Bytes == 0)
 }

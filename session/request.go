@@ -107,7 +107,7 @@ func (s *Session) decide(l Load, model bool) Answer {
 	}
 	n := s.needOf(l)
 	if s.compacted && s.rest == 0 {
-		s.rest = n.size
+		s.rest = s.size(l)
 	}
 	if a := s.flight; a != nil {
 		switch {
@@ -142,7 +142,8 @@ func (s *Session) decide(l Load, model bool) Answer {
 //
 // After a failure the request goes as it is, and the next one is a new chance. Where no model was asked, or three attempts
 // have failed, the same would come out again: there the context has to grow first. A request that cannot be sent as it is
-// gets both kinds of attempt at once, and is blocked after that.
+// gets both kinds of attempt at once, and is blocked after that. So does one that a compaction has left too large; one that fits
+// goes, even where it is over a line.
 func (s *Session) hold(l Load, n need) (hold string, block, mechanical bool) {
 	if f := s.failed; f != nil {
 		same := f.load == l && f.requests == s.requests
@@ -152,25 +153,56 @@ func (s *Session) hold(l Load, n need) (hold string, block, mechanical bool) {
 		case same && n.must && !f.final:
 			mechanical = true
 		case same && n.must:
-			return "an attempt for this request brought nothing", n.occasion == occasionLimit || s.knowsWindow(), false
+			return because("an attempt for this request brought nothing", f.reason), s.mayBlock(n), false
 		case same:
-			return "an attempt for this request brought nothing", false, false
+			return because("an attempt for this request brought nothing", f.reason), false, false
 		case !n.must && f.final && !grown:
-			return "an attempt has brought nothing, and the context has hardly grown since", false, false
+			return because("an attempt has brought nothing, and the context has hardly grown since", f.reason), false, false
 		}
 		return "", false, mechanical
 	}
 	if !s.compacted {
 		return "", false, false
 	}
-	limit, grown := n.occasion == occasionLimit, n.size >= s.rest+growth(n.window)
+	limit, grown := n.occasion == occasionLimit, s.grown(l, n.window)
 	switch {
-	case n.must && s.after != "" && limit == (s.after == occasionLimit) && (limit || !grown):
-		return "the request was compacted, and still does not fit", limit || s.knowsWindow(), false
+	case n.must && awaited(s.after) && limit == (s.after == occasionLimit) && (limit || !grown):
+		if s.byModel && !limit {
+			return "", false, true
+		}
+		return "the request was compacted, and still does not fit", s.mayBlock(n), false
 	case !n.must && n.occasion != occasionTruncated && !grown:
 		return "the context has hardly grown since the last compaction", false, false
 	}
 	return "", false, false
+}
+
+// grown reports whether something has come since the newest compaction: the context is larger than it was after it, or than
+// what it was ordered for.
+func (s *Session) grown(l Load, window int) bool {
+	size := s.size(l)
+	return size >= s.rest+growth(window) || s.before > 0 && size >= s.before+growth(window)
+}
+
+// awaited reports whether a request waits for attempts of this occasion, and is told of again after them as it has become. After
+// any other one it may have grown meanwhile.
+func awaited(occasion string) bool {
+	switch occasion {
+	case occasionHard, occasionOverflow, occasionLimit, occasionTruncated:
+		return true
+	}
+	return false
+}
+
+// mayBlock reports whether it is certain enough that a request does not fit.
+func (s *Session) mayBlock(n need) bool { return n.occasion == occasionLimit || s.knowsWindow() }
+
+// because is what has happened, and why if that is known.
+func because(what, reason string) string {
+	if reason == "" {
+		return what
+	}
+	return what + ": " + reason
 }
 
 // knowsWindow reports whether somebody tells of the window. What is only assumed blocks nothing: the provider knows better.
@@ -181,6 +213,9 @@ func (s *Session) knowsWindow() bool {
 
 func (s *Session) block(n need) Answer {
 	reason := n.reason + ", and compacting did not help"
+	if s.failed != nil {
+		reason = because(reason, s.failed.reason)
+	}
 	return Answer{Do: Block, Reason: reason, Notices: notices(s.texts().Blocked(n.size, n.line, n.window, reason))}
 }
 
@@ -201,4 +236,14 @@ func (s *Session) soft(l Load, n need, model bool) Answer {
 	a := s.order(Start, attempt{occasion: occasionSoft, load: l, worth: worth})
 	a.Reason = n.reason
 	return a
+}
+
+// spent answers a request for which Fit has made all its attempts.
+func (s *Session) spent(l Load) Answer {
+	s.saw(l)
+	if n := s.needOf(l); s.active() && !s.ended && n.must && s.mayBlock(n) {
+		return s.block(n)
+	}
+	s.sent = l
+	return Answer{Reason: "enough attempts were made for this request"}
 }

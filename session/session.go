@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -81,11 +82,14 @@ type Session struct {
 	sent      Load           // of the newest request that was let go, until it is answered
 	requests  int            // how many replies there were
 	staleSize int            // what was reported before the newest compaction
-	rest      int            // the load in tokens to which the newest compaction has come down, 0 if it is not known yet
+	rest      int            // the size of the first request after the newest compaction, 0 until there is one
+	before    int            // the size of what the newest compaction was ordered for, 0 if it is not known
 	compacted bool           // there was a compaction, and rest bounds the next one
 	fresh     bool           // nothing has come since the newest compaction
 	passing   bool           // the first answer since then tells which tiers are passed already
 	after     string         // the occasion of the newest compaction of ours, until there is an answer
+	byModel   bool           // a model wrote the summary of that
+	refused   *refused       // what the provider refuses for good, nil for nothing
 	overflows int            // overflows that were compacted for, and answers to a part of a request, in a row
 	truncated bool           // the newest reply was to a part of its request only
 	larger    string         // the model before a switch to a smaller one, which has not answered yet
@@ -126,7 +130,7 @@ func New(c Config) *Session {
 	s := &Session{
 		config:   c,
 		say:      func(language string) speaker { return texts.In(language) },
-		settings: c.Settings.Normalise(),
+		settings: c.Settings.Normalise().sane(c.Log),
 		model:    c.Model,
 		state:    c.State.clone(),
 		vetoes:   map[string]int{},
@@ -173,6 +177,9 @@ func (s *Session) answer(e Event) Answer {
 	case Request:
 		return s.request(e.Load, s.asksModel())
 	case fits:
+		if s.refuses(e.Load) {
+			return Answer{Do: Block, Reason: s.refused.reason} // the person was told when it was refused
+		}
 		return s.request(e.Load, s.asksModel() && !s.fit.mechanical)
 	case Replied:
 		return s.replied(e)
@@ -224,15 +231,18 @@ func (s *Session) resumed() {
 	s.land()
 	s.failed, s.fit.pending = nil, nil
 	s.failures, s.overflows = 0, 0
-	s.truncated, s.sent = false, Load{}
+	s.truncated, s.sent, s.refused = false, Load{}, nil
 	clear(s.vetoes)
 }
 
 // SetSettings puts other settings in force, from the next event on.
 func (s *Session) SetSettings(settings Settings) {
-	settings = settings.Normalise()
+	settings = settings.Normalise().sane(s.config.Log)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !reflect.DeepEqual(settings, s.settings) {
+		s.refused = nil
+	}
 	if !slices.Equal(settings.ReminderThresholds, s.settings.ReminderThresholds) {
 		s.state.Fired = nil // they are ordinals of other tiers
 	}

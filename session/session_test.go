@@ -222,6 +222,7 @@ func TestStrikes(t *testing.T) {
 		t.Fatal("a fourth call of the model")
 	}
 	s.On(Compacted{Attempt: a.Attempt, Outcome: Outcome{Mode: "mechanical", After: 20_000}})
+	want(t, s.On(Request{Load{Estimated: 20_000}}), GoOn, "")
 	a = s.On(reported(90_020))
 	want(t, a, Compact, "hard")
 	if a.Mechanical {
@@ -288,10 +289,17 @@ func TestBlock(t *testing.T) {
 	}
 	want(t, s.On(Request{Load{Estimated: 217_000, Turns: 8}}), Compact, "hard")
 
-	// One that was compacted and still does not fit is blocked as well, instead of compacted for ever.
+	// One that was compacted and still does not fit is compacted without a model, and then blocked as well, instead of compacted
+	// for ever. What the compaction itself was counted to come to says nothing.
 	s, _ = begin(Config{})
 	a = s.On(big)
-	s.On(Compacted{Attempt: a.Attempt, Outcome: Outcome{Before: 218_000, After: 120_000}})
+	s.On(Compacted{Attempt: a.Attempt, Outcome: Outcome{Before: 218_000, After: 50_000}})
+	a = s.On(Request{Load{Estimated: 125_000}})
+	want(t, a, Compact, "hard")
+	if !a.Mechanical {
+		t.Fatal("the model has had its chance")
+	}
+	s.On(Compacted{Attempt: a.Attempt, Outcome: Outcome{Before: 125_000, After: 40_000}})
 	want(t, s.On(Request{Load{Estimated: 120_000}}), Block, "")
 	want(t, s.On(Request{Load{Estimated: 150_000}}), Compact, "hard") // it has grown
 }
@@ -920,6 +928,20 @@ func TestSwitch(t *testing.T) {
 			t.Errorf("%s: %+v though it is off", c.name, words.said)
 		}
 	}
+
+	t.Run("what brought nothing in another window", func(t *testing.T) {
+		s, _ := begin(Config{Model: big})
+		a := s.On(Request{Load{Estimated: 950_000}})
+		s.On(Compacted{Attempt: a.Attempt, Outcome: Outcome{Before: 950_000, After: 480_000}})
+		want(t, s.On(Request{Load{Estimated: 190_000}}), GoOn, "")
+		s.On(Switched{To: small, Load: Load{Estimated: 190_000}})
+		a = s.On(Request{Load{Estimated: 190_001}})
+		want(t, a, Compact, "hard")
+		s.On(NotCompacted{Attempt: a.Attempt, Reason: "frees less than 10 %", Final: true})
+		want(t, s.On(Request{Load{Estimated: 190_002}}), GoOn, "")
+		s.On(Switched{To: Model{Provider: "p", ID: "smaller", Window: 195_000}, Load: Load{Estimated: 190_002}})
+		want(t, s.On(Request{Load{Estimated: 190_003}}), Compact, "hard")
+	})
 
 	t.Run("MSW-01, MSW-02, MSW-05", func(t *testing.T) {
 		s, _ := begin(Config{Model: big})

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/pemmican-dev/pemmican"
 	"github.com/pemmican-dev/pemmican/preset"
 )
 
@@ -40,12 +42,15 @@ type Settings struct {
 	// until one is answered.
 	OverflowAttempts int `json:"overflowAttempts"`
 	// Target is what a compaction comes down to: tokens of the window's use ("60k"), the window without some
-	// ("window-120k", "window-60%"), or a share of the live tokens ("30%"); "" is half of the window.
+	// ("window-120k", "window-60%"), or a share of the live tokens ("30%"); "" is half of the window. It is raised where it is below
+	// what has to stay, or leaves no room beside that.
 	Target string `json:"target"`
 	// KeepRecent is what stays as it is at the end, in tokens; 0 leaves it to the preset.
 	KeepRecent int `json:"keepRecent"`
 	// Preset names the policy of package preset; "" is the default one.
 	Preset string `json:"preset"`
+	// Thinking is what the model demands of reasoning that is bound to the text before it; "" means ThinkingBound.
+	Thinking Thinking `json:"thinking"`
 	// OutputReserve is what a request keeps free for the answer where it does not say so itself, in tokens. It is never
 	// taken for more than a quarter of the window.
 	OutputReserve int `json:"outputReserve"`
@@ -112,11 +117,36 @@ const (
 	CountReportedOnly Counting = "reported-only"
 )
 
+// Thinking says what a model demands of bound reasoning, once the past before it was changed: see pemmican.ThinkingRule.
+type Thinking string
+
+// The demands.
+const (
+	// ThinkingBound is right for every model: while a tool loop with such reasoning runs, nothing before it is touched.
+	ThinkingBound Thinking = "bound"
+	// ThinkingInLoop lets a running tool loop keep its reasoning, whatever was changed before it.
+	ThinkingInLoop Thinking = "in-loop"
+	// ThinkingFree leaves reasoning behind a changed place out, in a running tool loop too.
+	ThinkingFree Thinking = "free"
+)
+
+func (t Thinking) rule() pemmican.ThinkingRule {
+	switch t {
+	case ThinkingInLoop:
+		return pemmican.ThinkingInLoop
+	case ThinkingFree:
+		return pemmican.ThinkingFree
+	}
+	return pemmican.ThinkingBound
+}
+
 const (
 	// noModel is the CompactModel that asks no model.
 	noModel = "mechanical"
 	// mostTiers is how many tiers the reminders have at most.
 	mostTiers = 3
+	// mostGain is the largest share that a compaction can be asked to free, in percent.
+	mostGain = 90
 )
 
 // line parses a threshold of ours.
@@ -150,6 +180,7 @@ func DefaultSettings() Settings {
 		Block:              line("> window"),
 		Counting:           CountNext,
 		OverflowAttempts:   2,
+		Thinking:           ThinkingBound,
 		OutputReserve:      16_384,
 		MinGain:            10,
 		Debounce:           Duration(30 * time.Second),
@@ -202,6 +233,36 @@ func (s Settings) Normalise() Settings {
 	return s
 }
 
+// sane has the defaults in place of figures that Valid refuses, and says so to the log: with them a session could not compact,
+// or would without end.
+func (s Settings) sane(log *slog.Logger) Settings {
+	d := DefaultSettings()
+	mend(log, "window", s.Window < 0, &s.Window, d.Window)
+	mend(log, "minTurns", s.MinTurns < 0, &s.MinTurns, d.MinTurns)
+	mend(log, "overflowAttempts", s.OverflowAttempts < 0, &s.OverflowAttempts, d.OverflowAttempts)
+	mend(log, "keepRecent", s.KeepRecent < 0, &s.KeepRecent, d.KeepRecent)
+	mend(log, "outputReserve", s.OutputReserve < 0, &s.OutputReserve, d.OutputReserve)
+	mend(log, "limits.bytes", s.Limits.Bytes < 0, &s.Limits.Bytes, d.Limits.Bytes)
+	mend(log, "limits.images", s.Limits.Images < 0, &s.Limits.Images, d.Limits.Images)
+	mend(log, "limits.items", s.Limits.Items < 0, &s.Limits.Items, d.Limits.Items)
+	mend(log, "minGain", s.MinGain < 0 || s.MinGain > mostGain, &s.MinGain, d.MinGain)
+	mend(log, "debounce", s.Debounce < 0, &s.Debounce, d.Debounce)
+	mend(log, "maxWait", s.MaxWait <= 0, &s.MaxWait, d.MaxWait)
+	mend(log, "hooks.timeout", s.Hooks.Timeout < 0, &s.Hooks.Timeout, d.Hooks.Timeout)
+	mend(log, "soft", s.Soft.valid() != nil, &s.Soft, d.Soft)
+	mend(log, "hard", s.Hard.valid() != nil, &s.Hard, d.Hard)
+	mend(log, "block", s.Block.valid() != nil, &s.Block, d.Block)
+	return s
+}
+
+// mend replaces a value that makes no sense.
+func mend[V any](log *slog.Logger, name string, wrong bool, value *V, by V) {
+	if wrong {
+		log.Warn("a setting makes no sense, and its default is in force", "setting", name, "value", *value, "default", by)
+		*value = by
+	}
+}
+
 // Valid reports the first setting that makes no sense, by its name in the file, and what to write instead.
 func (s Settings) Valid() error {
 	for _, n := range []struct {
@@ -241,10 +302,12 @@ func (s Settings) Valid() error {
 		return fmt.Errorf(`compactModel: want "provider/model", %q for none, or "" for the usual one`, noModel)
 	case !slices.Contains([]Counting{"", CountNext, CountReported, CountReportedOnly}, s.Counting):
 		return fmt.Errorf("counting: want %s, %s or %s", CountNext, CountReported, CountReportedOnly)
+	case !slices.Contains([]Thinking{"", ThinkingBound, ThinkingInLoop, ThinkingFree}, s.Thinking):
+		return fmt.Errorf("thinking: want %s, %s or %s", ThinkingBound, ThinkingInLoop, ThinkingFree)
 	case s.Preset != "" && !slices.Contains(preset.Names(), s.Preset):
 		return fmt.Errorf("preset: want one of %s", strings.Join(preset.Names(), ", "))
-	case s.MinGain < 0 || s.MinGain > 90:
-		return errors.New("minGain: want a percentage from 0 to 90")
+	case s.MinGain < 0 || s.MinGain > mostGain:
+		return fmt.Errorf("minGain: want a percentage from 0 to %d", mostGain)
 	case s.MaxWait <= 0:
 		return errors.New("maxWait: want more than 0, such as 2m")
 	case len(s.Hooks.Before) > 0 && s.Hooks.Before[0] == "":

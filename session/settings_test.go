@@ -1,7 +1,10 @@
 package session
 
 import (
+	"bytes"
 	"encoding/json"
+	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -95,6 +98,43 @@ func TestValid(t *testing.T) {
 		if err := s.Valid(); err != nil {
 			t.Errorf("%q: %v", m, err)
 		}
+	}
+}
+
+// TestSane: figures that make no sense do not make a session that cannot compact, or does nothing else.
+func TestSane(t *testing.T) {
+	var log bytes.Buffer
+	nonsense := Settings{
+		Enabled: true, Window: -1, MinTurns: -1, OverflowAttempts: -1, KeepRecent: -1, OutputReserve: -1, Limits: Limits{-1, -1, -1}, MinGain: 91,
+		Debounce: -1, MaxWait: 0, Hooks: Hooks{Timeout: -1}, Soft: Threshold{At: Amount{Tokens: -1}}, Hard: line("80%"), Block: Threshold{Max: Amount{Tokens: 1}},
+	}
+	s := New(Config{Settings: &nonsense, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	d := DefaultSettings()
+	want := Settings{
+		Enabled: true, ReminderThresholds: d.ReminderThresholds, OverflowAttempts: d.OverflowAttempts, OutputReserve: d.OutputReserve, MinGain: d.MinGain,
+		Debounce: d.Debounce, MaxWait: d.MaxWait, Hooks: d.Hooks, Soft: d.Soft, Hard: line("80%"), Block: d.Block,
+	}
+	if !reflect.DeepEqual(s.settings, want) {
+		t.Errorf("%+v\nwant %+v", s.settings, want)
+	}
+	if err := s.settings.Valid(); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"window", "minTurns", "overflowAttempts", "keepRecent", "outputReserve", "limits.bytes", "limits.images", "limits.items",
+		"minGain", "debounce", "maxWait", "hooks.timeout", "soft", "block"} {
+		if strings.Count(log.String(), " setting="+name+" ") != 1 {
+			t.Errorf("the log does not tell of %s:\n%s", name, &log)
+		}
+	}
+	s.SetSettings(DefaultSettings())
+	if s.SetSettings(nonsense); !reflect.DeepEqual(s.settings, want) {
+		t.Errorf("%+v\nwant %+v", s.settings, want)
+	}
+
+	still := Settings{Enabled: true, Hard: line("90%"), Block: line("> window")}
+	f, notices := fitter(Config{Settings: &still})
+	if plan, _ := mustFit(t, f, task(95)); plan.Empty() {
+		t.Errorf("nothing is compacted: %v", *notices)
 	}
 }
 

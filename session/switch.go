@@ -10,10 +10,12 @@ func (s *Session) switched(e Switched) Answer {
 	old := s.model
 	oldWindow, oldFrom := s.window()
 	s.model = e.To
+	defer s.otherWindow(oldWindow)
 	if old.name() == e.To.name() {
 		return Answer{} // no other model, only known better
 	}
 	s.served, s.larger, s.truncated, s.overflows = 0, "", false, 0
+	s.refused = nil
 	if old.name() == "" || e.To.name() == "" || !s.settings.Enabled {
 		return Answer{}
 	}
@@ -37,5 +39,12 @@ func (s *Session) switched(e Switched) Answer {
 	return Answer{
 		Reason: "the smaller window is nearly full, or too small",
 		Text:   s.texts().Downshift(e.To.name(), used, window, oldWindow),
+	}
+}
+
+// otherWindow forgets what held attempts back where the window is another one: it says nothing of this one.
+func (s *Session) otherWindow(old int) {
+	if window, _ := s.window(); window != old {
+		s.failed, s.refused, s.compacted, s.rest, s.before, s.after = nil, nil, false, 0, 0, ""
 	}
 }

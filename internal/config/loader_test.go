@@ -163,6 +163,7 @@ overflowAttempts = 1
 target = "30%"
 keepRecent = 20_000
 preset = "checkpoint"
+thinking = "in-loop"
 outputReserve = 8000
 minGain = 5
 debounce = "1m"
@@ -189,7 +190,7 @@ func TestEveryKey(t *testing.T) {
 	want := session.Settings{
 		CompactModel: "zai/glm", ReminderThresholds: tiers, ExcludedModels: []string{"a/b"}, Window: 200_000,
 		Soft: lines(t, "60%")[0], Hard: lines(t, "> 80% min 20k max 400k")[0], Counting: session.CountReported, MinTurns: 3, OverflowAttempts: 1,
-		Target: "30%", KeepRecent: 20_000, Preset: "checkpoint", OutputReserve: 8000, Limits: session.Limits{Bytes: 5_000_000}, MinGain: 5,
+		Target: "30%", KeepRecent: 20_000, Preset: "checkpoint", Thinking: session.ThinkingInLoop, OutputReserve: 8000, Limits: session.Limits{Bytes: 5_000_000}, MinGain: 5,
 		Debounce: session.Duration(time.Minute), MaxWait: session.Duration(90 * time.Second),
 		Hooks:    session.Hooks{Before: []string{"notes", "--save"}, After: []string{}, Timeout: session.Duration(5 * time.Second)},
 		Language: "zh", Debug: true,

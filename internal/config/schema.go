@@ -27,9 +27,11 @@ var about = map[string]string{
 	"minTurns":         "How many turns a session has at least before a threshold compacts it.",
 	"overflowAttempts": "How many compactions in a row are tried because the provider says that a request is too large, until one is answered.",
 	"target": "What a compaction comes down to: tokens (\"60k\"), the window without some (\"window-120k\"), " +
-		"or a share of what there is (\"30%\"); \"\" is half of the window.",
-	"keepRecent":    "What stays as it is at the end, in tokens; 0 leaves it to the preset.",
-	"preset":        "The policy of compaction; \"\" is the default one.",
+		"or a share of what there is (\"30%\"); \"\" is half of the window. It is raised where it leaves no room beside what has to stay.",
+	"keepRecent": "What stays as it is at the end, in tokens; 0 leaves it to the preset.",
+	"preset":     "The policy of compaction; \"\" is the default one.",
+	"thinking": "What the model demands of reasoning that is bound to the text before it: bound is right for every model and leaves alone what " +
+		"stands before a running tool loop with such reasoning; in-loop lets the loop keep it; free leaves it out.",
 	"outputReserve": "What a request keeps free for its answer where it does not say so itself, in tokens; never more than a quarter of the window.",
 	"limits.bytes":  "The most bytes of a request that the provider takes; 0 is no limit that is known.",
 	"limits.images": "The most pictures and documents in a request; 0 is no limit that is known.",
@@ -89,6 +91,8 @@ func (k key) form() object {
 	switch {
 	case k.name == "counting":
 		return object{{"enum", []any{"", session.CountNext, session.CountReported, session.CountReportedOnly}}}
+	case k.name == "thinking":
+		return object{{"enum", []any{"", session.ThinkingBound, session.ThinkingInLoop, session.ThinkingFree}}}
 	case k.name == "language":
 		return object{{"enum", []string{"", "auto", "en", "zh"}}}
 	case k.name == "preset":

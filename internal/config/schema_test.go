@@ -98,7 +98,7 @@ func TestSchema(t *testing.T) {
 	}
 	for _, text := range []string{
 		`{"hrad": 1}`, `{"hard": "much"}`, `{"hard": true}`, `{"hard": 0}`, `{"hooks": {"befor": []}}`, `{"hooks": {"before": "notes"}}`, `{"maxWait": 3}`, `{"maxWait": "soon"}`,
-		`{"excludedModels": ["a"]}`, `{"counting": "never"}`, `{"language": "fr"}`, `{"preset": "none"}`, `{"window": "large"}`, `{"enabled": 1}`, `{"compactModel": "glm"}`,
+		`{"excludedModels": ["a"]}`, `{"counting": "never"}`, `{"thinking": "deep"}`, `{"language": "fr"}`, `{"preset": "none"}`, `{"window": "large"}`, `{"enabled": 1}`, `{"compactModel": "glm"}`,
 	} {
 		if r.Validate(treeOf(t, "x.json", text)) == nil {
 			t.Errorf("%s is valid", text)
