@@ -167,9 +167,6 @@ func (s *Session) wasCompacted(e Compacted) Answer {
 	s.staleSize = s.reported
 	s.state.Compactions++
 	s.state.Fired, s.passing = nil, true
-	if e.Outcome.After > 0 {
-		s.pass(e.Outcome.After)
-	}
 	s.failed, s.failures, s.truncated, s.larger = nil, 0, false, ""
 	s.compacted, s.fresh = true, true
 	s.rest = 0 // the next request tells, by the measure of those that are compared with it

@@ -34,6 +34,7 @@ func TestPiExtension(t *testing.T) {
 				{"a bad reply, then an error, then the breaker (R2, R8, R10, X26)", failing},
 				{"our summary fails, and pi's too (R6)", bothFail},
 				{"called off (R12)", calledOff},
+				{"called off where the agent has asked", askedAndCalledOff},
 				{"an overflow (T11)", overflow},
 				{"another model: smaller, then excluded (T24, X19, X20)", switches},
 				{"excluded and switched off, and on again while it runs (X1, X25)", hotReload},
@@ -254,6 +255,37 @@ func calledOff(e *extended) {
 		e.t.Errorf("notices %s", notices)
 	}
 	e.end(1)
+}
+
+// askedAndCalledOff: the person stops the compaction that the agent has asked for. The agent hears of it, and does nothing
+// until the person says something.
+func askedAndCalledOff(e *extended) {
+	if e.pi.Version == pitest.BeforeEdits {
+		e.t.Skip("this pi cannot be told to stop a compaction from outside of its terminal")
+	}
+	stalled := make(chan struct{})
+	e.summaryReply = &modeltest.Reply{Text: "half of it", StallAt: modeltest.Ending, Stall: func(ctx context.Context) {
+		close(stalled)
+		<-ctx.Done()
+	}}
+	e.start()
+	e.rpc.Do(map[string]any{"type": "prompt", "message": task})
+	<-stalled
+	before := len(e.server.Requests())
+	e.rpc.Do(map[string]any{"type": "abort"})
+	e.rpc.Wait("compaction_end")
+	e.rpc.Do(map[string]any{"type": "prompt", "message": "/pemmican"})
+	e.rpc.WaitNotice("Pemmican is on") // so what went before has been answered too
+	if n := len(e.server.Requests()); n != before {
+		e.t.Errorf("%d requests after the person has stopped it: %v", n-before, last(e.newest()))
+	}
+	e.settings(`reminderThresholds = [900000]`)
+	e.rpc.Prompt("Go on")
+	if text := textOf(e.newest()); !strings.Contains(text, "[Pemmican] The compaction was not made, and nothing was changed: it was cancelled") {
+		e.t.Errorf("the agent was told %s", tail(text))
+	}
+	e.summaryReply = nil
+	e.end(0)
 }
 
 // overflow: the provider refuses the request, pi compacts and sends it once more. The question for the summary cannot be

@@ -2,7 +2,9 @@ package pi
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,17 +69,24 @@ func TestSameRequest(t *testing.T) {
 			for _, thinking := range []string{"high", "off"} {
 				t.Run(version+"/"+string(api)+"/thinking "+thinking, func(t *testing.T) {
 					t.Parallel()
-					sameRequest(t, version, api, thinking)
+					sameRequest(t, version, api, thinking, "{}")
 				})
 			}
+			t.Run(version+"/"+string(api)+"/no images, budgets", func(t *testing.T) {
+				t.Parallel()
+				sameRequest(t, version, api, "medium", `{"images":{"blockImages":true},"thinkingBudgets":{"medium":3333}}`)
+			})
 		}
 	}
 }
 
-func sameRequest(t *testing.T, version string, api modeltest.API, thinking string) {
+// picture is the smallest one.
+const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+func sameRequest(t *testing.T, version string, api modeltest.API, thinking, settings string) {
 	const instruction = "SUM IT UP"
 	pi := pitest.Install(t, version)
-	pi.API, pi.Reasoning, pi.KeepRecentTokens = api, true, 1
+	pi.API, pi.Reasoning, pi.Images, pi.KeepRecentTokens = api, true, true, 1
 	fake, err := filepath.Abs("test/fake-sidecar.mjs")
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +105,10 @@ func sameRequest(t *testing.T, version string, api modeltest.API, thinking strin
 	}
 	pi.Env = []string{"PEMMICAN_BIN=" + fake, "FAKE_SCRIPT=" + string(script)}
 	home, dir := t.TempDir(), t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("alpha\n"), 0o644); err != nil {
+	agent := filepath.Join(home, ".pi", "agent")
+	png, err := base64.StdEncoding.DecodeString(picture)
+	if err := errors.Join(err, os.MkdirAll(agent, 0o755), os.WriteFile(filepath.Join(agent, "settings.json"), []byte(settings), 0o600),
+		os.WriteFile(filepath.Join(dir, "dot.png"), png, 0o600), os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("alpha\n"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	var where, there string
@@ -105,7 +117,8 @@ func sameRequest(t *testing.T, version string, api modeltest.API, thinking strin
 	}
 	server := modeltest.Start(t,
 		modeltest.Reply{Reasoning: where, Text: "I look.", Calls: []modeltest.Call{
-			{Name: "read", Args: map[string]any{"path": "notes.txt"}}, {Name: "bash", Args: map[string]any{"command": "echo é"}}}},
+			{Name: "read", Args: map[string]any{"path": "notes.txt"}}, {Name: "read", Args: map[string]any{"path": "dot.png"}},
+			{Name: "bash", Args: map[string]any{"command": "echo é"}}}},
 		modeltest.Reply{Reasoning: there, Text: "It says alpha."},
 		modeltest.Reply{Text: "You are welcome."},
 		modeltest.Reply{Text: "THE SUMMARY"},
@@ -115,7 +128,9 @@ func sameRequest(t *testing.T, version string, api modeltest.API, thinking strin
 	pi.InstallPackage(t, home, ".")
 	r := pi.Start(t, home, dir, server)
 	r.Do(map[string]any{"type": "set_thinking_level", "level": thinking})
-	r.Prompt("What is in notes.txt?")
+	image := map[string]any{"type": "image", "mimeType": "image/png", "data": picture}
+	r.Do(map[string]any{"type": "prompt", "message": "What is in notes.txt?", "images": []any{image, image}})
+	r.Wait("agent_settled")
 	r.Prompt("Thanks")
 	r.Do(map[string]any{"type": "compact"})
 	r.Prompt("And now?")
@@ -139,6 +154,9 @@ func sameRequest(t *testing.T, version string, api modeltest.API, thinking strin
 		t.Errorf("%d messages, want %d, the answer and the instruction", len(askedMessages), n)
 	}
 	same(t, own.Body, asked.Body)
+	if blocked := strings.Contains(settings, "blockImages"); blocked == strings.Contains(string(asked.Body), picture) {
+		t.Errorf("images are blocked: %v; asked %.3000s", blocked, asked.Body)
+	}
 	if !slices.ContainsFunc(after.Messages(), func(m modeltest.Message) bool { return strings.Contains(m.Text, "THE SUMMARY") }) {
 		t.Errorf("pi went on with %v", after.Messages())
 	}

@@ -56,6 +56,8 @@ type Pi struct {
 	API modeltest.API
 	// Reasoning has pi ask for reasoning, and send it again.
 	Reasoning bool
+	// Images says that the models take images.
+	Images bool
 	// More are models beside scripted/scripted-model, all on the same server.
 	More []Model
 	// Env are more variables of pi's environment, as "NAME=value"; the last one of a name counts.
@@ -254,6 +256,10 @@ func (p *Pi) providers(server *modeltest.Server) object {
 	if api == "" {
 		api = modeltest.Chat
 	}
+	inputs := []string{"text"}
+	if p.Images {
+		inputs = append(inputs, "image")
+	}
 	out := object{}
 	for _, m := range append([]Model{{ID: "scripted-model", ContextWindow: p.ContextWindow}}, p.More...) {
 		name := m.Provider
@@ -268,7 +274,7 @@ func (p *Pi) providers(server *modeltest.Server) object {
 		if !m.Keyless {
 			provider["apiKey"] = "dummy"
 		}
-		provider["models"] = append(provider["models"].([]any), object{"id": m.ID, "reasoning": p.Reasoning, "input": []string{"text"},
+		provider["models"] = append(provider["models"].([]any), object{"id": m.ID, "reasoning": p.Reasoning, "input": inputs,
 			"contextWindow": or(m.ContextWindow, 200000), "maxTokens": 8192,
 			"cost": object{"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}})
 	}

@@ -46,13 +46,10 @@ type asker struct {
 	event int    // the compact event
 	model string // "provider/id"
 
-	usage tokens // what was asked for until now
+	usage AskUsage // what was asked for until now
 }
 
 var _ summary.Asker = (*asker)(nil)
-
-// tokens are what a model was asked, as the agent counts: input without what was read from the cache or written to it.
-type tokens struct{ input, output, cacheRead, cacheWrite int }
 
 // Ask sends the question and waits for its reply.
 func (a *asker) Ask(ctx context.Context, q summary.Question) (*llm.Reply, error) {
@@ -84,10 +81,7 @@ func (a *asker) take(ctx context.Context, r AskReply) (*llm.Reply, error) {
 		out.Calls = append(out.Calls, llm.Call{Name: name})
 	}
 	if u := r.Usage; u != nil {
-		a.usage.input += u.Input
-		a.usage.output += u.Output
-		a.usage.cacheRead += u.CacheRead
-		a.usage.cacheWrite += u.CacheWrite
+		a.usage = a.usage.plus(*u)
 		out.Usage = llm.Usage{
 			Reported: true, Input: u.Input + u.CacheRead + u.CacheWrite,
 			CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Output,
@@ -109,30 +103,38 @@ func (a *asker) take(ctx context.Context, r AskReply) (*llm.Reply, error) {
 	return out, nil
 }
 
+func (u AskUsage) plus(v AskUsage) AskUsage {
+	return AskUsage{
+		Input: u.Input + v.Input, Output: u.Output + v.Output, CacheRead: u.CacheRead + v.CacheRead, CacheWrite: u.CacheWrite + v.CacheWrite,
+		Cost: AskCost{
+			Input: u.Cost.Input + v.Cost.Input, Output: u.Cost.Output + v.Cost.Output, CacheRead: u.Cost.CacheRead + v.Cost.CacheRead,
+			CacheWrite: u.Cost.CacheWrite + v.Cost.CacheWrite, Total: u.Cost.Total + v.Cost.Total,
+		},
+	}
+}
+
+// priced is the usage with a cost: the agent's own, which knows what was agreed on with the provider, else by the prices.
+func (u AskUsage) priced(p llm.Price) AskUsage {
+	if u.Cost.Total > 0 {
+		return u
+	}
+	u.Cost = AskCost{
+		Input: float64(u.Input) * p.Input / 1e6, Output: float64(u.Output) * p.Output / 1e6,
+		CacheRead: float64(u.CacheRead) * p.CacheRead / 1e6, CacheWrite: float64(u.CacheWrite) * p.CacheWrite / 1e6,
+	}
+	u.Cost.Total = u.Cost.Input + u.Cost.Output + u.Cost.CacheRead + u.Cost.CacheWrite
+	return u
+}
+
 // usageOf is what was asked, as pi writes it. Its totals want a cost, which is 0 where no price is known.
-func usageOf(u tokens, p llm.Price) json.RawMessage {
-	if u == (tokens{}) {
+func usageOf(u AskUsage) json.RawMessage {
+	if u == (AskUsage{}) {
 		return nil
 	}
-	type cost struct {
-		Input      float64 `json:"input"`
-		Output     float64 `json:"output"`
-		CacheRead  float64 `json:"cacheRead"`
-		CacheWrite float64 `json:"cacheWrite"`
-		Total      float64 `json:"total"`
-	}
-	c := cost{
-		Input: float64(u.input) * p.Input / 1e6, Output: float64(u.output) * p.Output / 1e6,
-		CacheRead: float64(u.cacheRead) * p.CacheRead / 1e6, CacheWrite: float64(u.cacheWrite) * p.CacheWrite / 1e6,
-	}
-	c.Total = c.Input + c.Output + c.CacheRead + c.CacheWrite
 	data, _ := json.Marshal(struct { //nolint:errchkjson // numbers can always be written
-		Input       int  `json:"input"`
-		Output      int  `json:"output"`
-		CacheRead   int  `json:"cacheRead"`
-		CacheWrite  int  `json:"cacheWrite"`
-		TotalTokens int  `json:"totalTokens"`
-		Cost        cost `json:"cost"`
-	}{u.input, u.output, u.cacheRead, u.cacheWrite, u.input + u.output + u.cacheRead + u.cacheWrite, c})
+		AskUsage
+		TotalTokens int     `json:"totalTokens"`
+		Cost        AskCost `json:"cost"` // also where it is 0
+	}{u, u.Input + u.Output + u.CacheRead + u.CacheWrite, u.Cost})
 	return data
 }

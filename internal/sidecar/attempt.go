@@ -16,14 +16,17 @@ type attempt struct {
 	n int
 	// event is the compact event that it is made for, 0 before that has come.
 	event int
-	// asked is true if the agent's tool asked for it, and so waits for the outcome.
+	// asked is true if the agent's tool asked for it, and so waits for the outcome; tool is the event of that call.
 	asked bool
+	tool  int
 	// occasion is why the session has taken it over, "" if it has not.
 	occasion string
 	// outcome is what the agent was given to write, nil until then.
 	outcome *session.Outcome
 	// handedBack is why the agent's own compaction went on instead, "" if it did not.
 	handedBack string
+	// veto is why a hook called it off, "" if none did.
+	veto string
 }
 
 // result is what became of a compact event: a compaction, or why there is none.
@@ -119,6 +122,9 @@ func (r *running) finish(e Event, at *attempt, a session.Answer, out result) {
 		told := r.failed(at, out)
 		// A hook that says no means any compaction. Where the request has failed for its size, nothing but one helps.
 		if out.veto != "" && e.Reason != "overflow" {
+			r.mu.Lock()
+			at.veto = out.handBack
+			r.mu.Unlock()
 			l.HandBack, l.Veto = "", out.veto
 			l.Notices = append(l.Notices, noticesOf("info", told.Notices)...)
 		}
@@ -153,8 +159,12 @@ func (r *running) withdrawn(event int) {
 	r.mu.Lock()
 	at := r.attempt
 	delivered := at != nil && at.event == event && at.outcome != nil
+	called := at != nil && at.event == 0 && at.tool == event // the call of the tool has been interrupted, and launches nothing
+	if called {
+		r.attempt = nil
+	}
 	r.mu.Unlock()
-	if delivered {
+	if delivered || called {
 		r.failed(at, cancelled)
 	}
 }
@@ -175,6 +185,9 @@ func (r *running) takeAttempt() *attempt {
 func (r *running) compacted(e Event) Line {
 	at := r.takeAttempt()
 	d := detailsOf(e)
+	if e.Asked && !at.asked { // the process that launched it is gone
+		at.asked, at.handedBack = true, cmp.Or(at.handedBack, e.Error)
+	}
 	if d.Engine != pi.Engine || at.outcome == nil { // pi's own, another extension's, or one that an earlier process made
 		r.failed(at, result{handBack: "another compaction was taken into use", calledOff: true})
 		at.n, at.outcome = 0, &session.Outcome{
@@ -215,8 +228,12 @@ func (r *running) outcomeText(o session.Outcome) string {
 func (r *running) notCompacted(e Event) Line {
 	at := r.takeAttempt()
 	r.noteLoad(e)
+	at.asked = at.asked || e.Asked
 	out := result{handBack: cmp.Or(e.Error, at.handedBack, "the agent does not say why")}
-	if e.Aborted {
+	switch {
+	case at.veto != "": // which the agent tells of as cancelled
+		out = result{handBack: at.veto}
+	case e.Aborted:
 		out = cancelled
 	}
 	a := r.failed(at, out)
@@ -224,6 +241,8 @@ func (r *running) notCompacted(e Event) Line {
 	l := Line{Notices: noticesOf("info", a.Notices)}
 	words := texts.In(r.language())
 	switch {
+	case at.asked && out.calledOff: // by the person, and so the agent waits for them
+		l.Say = &Say{Text: words.Failed(out.handBack), Kind: "outcome", Deliver: "nextTurn"}
 	case at.asked:
 		l.Say = outcomeSay(words.Failed(out.handBack))
 	case at.handedBack != "" && !e.Aborted: // the agent tells of its own failure, and this is why it had to try

@@ -41,7 +41,7 @@ func (r *running) compact(ctx context.Context, e Event, a session.Answer, focus 
 	}
 	r.Log.Info("compaction", "outcome", report.Outcome, "before", report.TokensBefore, "after", report.TokensAfter, "mode", w.mode, "model", w.model)
 	if plan.Summary == "" {
-		return result{handBack: report.Reason, final: report.Outcome == pemmican.Unchanged, quotes: w.asker != nil}
+		return result{handBack: reasonOf(report), final: report.Outcome == pemmican.Unchanged, quotes: w.asker != nil}
 	}
 	made, err := doc.Compaction(plan)
 	if err != nil {
@@ -52,9 +52,13 @@ func (r *running) compact(ctx context.Context, e Event, a session.Answer, focus 
 	}
 	c := &Compaction{Summary: made.Summary, FirstKeptEntryID: made.FirstKeptEntryID, TokensBefore: cmp.Or(e.TokensBefore, made.TokensBefore)}
 	if w.asker != nil {
-		price := r.priceOf(w.model, model)
-		c.Usage = usageOf(w.asker.usage, price)
-		if asked := report.Asked; asked != nil && asked.Dollars == nil && price != (llm.Price{}) {
+		price, own := r.priceOf(w.model, model), w.asker.usage.Cost.Total
+		c.Usage = usageOf(w.asker.usage.priced(price))
+		switch asked := report.Asked; {
+		case asked == nil:
+		case own > 0:
+			asked.Dollars = &own
+		case asked.Dollars == nil && price != (llm.Price{}):
 			dollars := price.Cost(llm.Usage{Input: asked.Input, CacheRead: asked.CacheRead, CacheWrite: asked.CacheWrite, Output: asked.Output})
 			asked.Dollars = &dollars
 		}
@@ -69,6 +73,11 @@ func (r *running) compact(ctx context.Context, e Event, a session.Answer, focus 
 		return result{handBack: err.Error()}
 	}
 	return result{compaction: c, outcome: outcome}
+}
+
+// reasonOf is why nothing was compacted. That the full transcript goes on is not true here: the agent's own compaction does.
+func reasonOf(report *pemmican.Report) string {
+	return strings.TrimPrefix(report.Reason, "compaction failed, and the full transcript goes on: ")
 }
 
 // options are those of the compaction of an event. Counts are fitted to what the agent has reported.

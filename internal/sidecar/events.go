@@ -18,7 +18,7 @@ func (r *running) tool(e Event) Line {
 		return l
 	}
 	r.mu.Lock()
-	r.attempt = &attempt{n: a.Attempt, asked: true}
+	r.attempt = &attempt{n: a.Attempt, asked: true, tool: e.ID}
 	r.mu.Unlock()
 	l.Text, l.Launch = cmp.Or(a.Text, a.Reason), &Launch{Instructions: e.Instructions}
 	return l

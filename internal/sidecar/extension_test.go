@@ -363,14 +363,7 @@ Mend the parsers: each of them loses the last line of every file.
 
 // good is a model that answers well, and reads what it is asked from its cache.
 func good(Ask) AskReply {
-	r := AskReply{Text: goodReply, Stop: "stop", Model: "glm"}
-	r.Usage = &struct {
-		Input      int `json:"input"`
-		Output     int `json:"output"`
-		CacheRead  int `json:"cacheRead"`
-		CacheWrite int `json:"cacheWrite"`
-	}{Input: 2_000, Output: 150, CacheRead: 40_000}
-	return r
+	return AskReply{Text: goodReply, Stop: "stop", Model: "glm", Usage: &AskUsage{Input: 2_000, Output: 150, CacheRead: 40_000}}
 }
 
 // compactEvent is the event of a session of so many turns, of which pi would keep the last ones.

@@ -17,9 +17,17 @@ func (r *running) before(ctx context.Context, e Event, a session.Answer) (focus,
 	if !a.Hook {
 		return focus, ""
 	}
-	in := hook.Input{Event: hook.Before, Occasion: a.Occasion, Reason: a.Reason, Tokens: cmp.Or(r.tokens(), e.TokensBefore)}
+	in := hook.Input{Event: hook.Before, Occasion: a.Occasion, Reason: cmp.Or(a.Reason, reasons[a.Occasion]), Tokens: cmp.Or(r.tokens(), e.TokensBefore)}
 	says := r.runHook(ctx, r.hookSettings().Before, in)
 	return strings.TrimSpace(focus + "\n" + says.Focus), says.Veto
+}
+
+// reasons are the occasions in words.
+var reasons = map[string]string{
+	"tool":     "the agent has asked for it with its tool",
+	"manual":   "the person has asked for it",
+	"hard":     "the agent's own program compacts, because its line is reached",
+	"overflow": "the last request was too large for the model",
 }
 
 // after tells the person's hook how a compaction has ended that the session had taken over. It waits for nothing.

@@ -38,26 +38,47 @@ func TestHooks(t *testing.T) {
 	x.call(Event{Name: "compacted", FromExtension: true, Details: l.Compaction.Details})
 	var before, after map[string]any
 	for name, to := range map[string]*map[string]any{"before.json": &before, "after.json": &after} {
-		path := filepath.Join(h.dir, name)
-		for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-			data, err := os.ReadFile(path)
-			if err == nil {
-				if err := json.Unmarshal(data, to); err != nil {
-					t.Fatal(err)
-				}
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatal(err)
-			}
+		if err := json.Unmarshal([]byte(h.left(t, name)), to); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if before["event"] != "before" || before["occasion"] != "manual" || before["tokens"] != 300_000.0 || before["model"] != "zai/glm" || before["window"] != float64(window) {
+	if before["event"] != "before" || before["occasion"] != "manual" || before["tokens"] != 300_000.0 || before["model"] != "zai/glm" || before["window"] != float64(window) ||
+		before["reason"] != "the person has asked for it" {
 		t.Errorf("before: %v", before)
 	}
 	report, _ := after["report"].(map[string]any)
 	if after["event"] != "after" || report["compacted"] != true || report["mode"] != "same" || report["tokensBefore"] != 300_000.0 {
 		t.Errorf("after: %v", after)
+	}
+}
+
+// Where the agent's tool has asked, the agent hears why a hook said no, and so does the hook after.
+func TestVetoTold(t *testing.T) {
+	h := newHome(t, hooks(`echo "{\"veto\":\"a release is going on\"}"`, `cat > after.new && mv after.new after.json`))
+	x := h.start(t, good)
+	x.call(hello(h.dir))
+	x.call(Event{Name: "tool", Usage: usage(300_000)})
+	x.call(compactEvent(40))
+	l := x.call(Event{Name: "compact-failed", Error: "Compaction cancelled", Aborted: true})
+	if l.Say == nil || !l.Say.Turn || !strings.Contains(l.Say.Text, "a release is going on") {
+		t.Errorf("%+v", l.Say)
+	}
+	if after := h.left(t, "after.json"); !strings.Contains(after, "a release is going on") {
+		t.Errorf("after: %s", after)
+	}
+}
+
+// left waits for a file that a hook leaves.
+func (h home) left(t *testing.T, name string) string {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		data, err := os.ReadFile(filepath.Join(h.dir, name))
+		if err == nil {
+			return string(data)
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -26,6 +26,8 @@ type Event struct {
 	AgentDir string   `json:"agentDir,omitempty"`
 	Session  *Session `json:"session,omitempty"`
 	Subagent bool     `json:"subagent,omitempty"` // the environment says that this is one
+	// Headless says that nobody waits for the run: the agent ends with it, and cannot be interrupted for a compaction.
+	Headless bool `json:"headless,omitempty"`
 	// Compactions is how many the session has behind it.
 	Compactions int `json:"compactions,omitempty"`
 
@@ -48,9 +50,13 @@ type Event struct {
 	FromExtension bool            `json:"fromExtension,omitempty"`
 	Details       json.RawMessage `json:"details,omitempty"`
 	TokensAfter   int             `json:"tokensAfter,omitempty"`
-	// Error is why it failed, Aborted that somebody cancelled it (compact-failed).
+	// Error is why it failed, Aborted that somebody cancelled it (compact-failed). Of a compaction by the agent itself, Error
+	// is why the sidecar's was not to be had (compacted).
 	Error   string `json:"error,omitempty"`
 	Aborted bool   `json:"aborted,omitempty"`
+	// Asked says that a launch of the sidecar's has led to it: the agent waits for the outcome, whatever became of the
+	// sidecar meanwhile (compacted, compact-failed).
+	Asked bool `json:"asked,omitempty"`
 
 	// Reply answers the ask of that number.
 	Reply *AskReply `json:"reply,omitempty"`
@@ -186,12 +192,26 @@ type AskReply struct {
 	Stop  string `json:"stop"`
 	Error string `json:"error,omitempty"`
 	// Unresolved says that the model is not there, or that there is no key for it: nobody was asked.
-	Unresolved string `json:"unresolved,omitempty"`
-	Model      string `json:"model,omitempty"`
-	Usage      *struct {
-		Input      int `json:"input"` // without what was read from the cache or written to it
-		Output     int `json:"output"`
-		CacheRead  int `json:"cacheRead"`
-		CacheWrite int `json:"cacheWrite"`
-	} `json:"usage,omitempty"`
+	Unresolved string    `json:"unresolved,omitempty"`
+	Model      string    `json:"model,omitempty"`
+	Usage      *AskUsage `json:"usage,omitempty"`
+}
+
+// AskUsage is what a model was asked, in tokens, as the agent counts.
+type AskUsage struct {
+	Input      int `json:"input"` // without what was read from the cache or written to it
+	Output     int `json:"output"`
+	CacheRead  int `json:"cacheRead"`
+	CacheWrite int `json:"cacheWrite"`
+	// Cost is what the agent says that it costs; zero is unknown.
+	Cost AskCost `json:"cost,omitzero"`
+}
+
+// AskCost is a cost in dollars.
+type AskCost struct {
+	Input      float64 `json:"input"`
+	Output     float64 `json:"output"`
+	CacheRead  float64 `json:"cacheRead"`
+	CacheWrite float64 `json:"cacheWrite"`
+	Total      float64 `json:"total"`
 }

@@ -296,6 +296,10 @@ func (r *running) asked(_ context.Context, q live.Request) live.Reply {
 			reply = live.Reply{Status: r.status().Status}
 		case "compact":
 			r.refresh()
+			if r.hello.Headless {
+				reply = live.Reply{Refused: texts.In(r.language()).Refusal(texts.Refusal{Why: "headless"})}
+				return
+			}
 			l := r.tool(Event{Instructions: q.Instructions})
 			reply = live.Reply{Text: l.Text, Refused: l.Refused}
 			if l.Launch != nil {

@@ -109,7 +109,7 @@ func (t *Texts) Tool(lowestTier int) Tool {
 
 // Refusal is the data of a refused call of the tool.
 type Refusal struct {
-	// Why is disabled, excluded, unknown, below, busy or failing.
+	// Why is disabled, excluded, headless, unknown, below, busy or failing.
 	Why            string
 	Tool           string // its name, "" is ToolName
 	Model          string // of excluded

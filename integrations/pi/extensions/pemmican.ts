@@ -23,14 +23,23 @@ export default function pemmican(pi: ExtensionAPI) {
 	const on = ((name: any, handler: any) =>
 		pi.on(name, (event: any, ctx: any) => (over ? undefined : handler(event, ctx)))) as ExtensionAPI["on"];
 	let compacting = false; // a compaction has begun, and the sidecar does not know yet how it ended
+	let asked = false; // it was launched for the agent, which waits for the outcome
+	let untold = false; // it has been made, and the sidecar does not know yet
+	let why: string | undefined; // the sidecar's own was not to be had for it
+	let later: Line["launch"]; // a launch that waits for the end of the turn
 	let launched = Promise.resolve(); // until pi is through with the compaction that was launched last
 
 	// tell sends an event with the state of the session, and does what the answer says.
-	async function tell(ctx: ExtensionContext, event: Event, more: object = {}, after?: Promise<void>): Promise<Line> {
+	async function tell(ctx: ExtensionContext, event: Event, more: { signal?: AbortSignal } = {}, after?: Promise<void>): Promise<Line> {
 		context = ctx;
 		if (!sidecar) return {};
 		const line = await sidecar.send({ model: described(ctx.model), usage: used(ctx), ...event }, more);
 		await after;
+		if (line.launch && more.signal?.aborted) {
+			// The call has been interrupted while its answer came: what it would launch is not wanted any more.
+			void note(ctx, { event: "compact-failed", reason: "manual", aborted: true });
+			throw new Error("it was called off");
+		}
 		carryOut(ctx, line);
 		return line;
 	}
@@ -45,9 +54,35 @@ export default function pemmican(pi: ExtensionAPI) {
 		}
 	}
 
-	// note is for events that go on without their answer.
-	function note(ctx: ExtensionContext, event: Event, after?: Promise<void>): Promise<void> {
-		return guarded(ctx, () => tell(ctx, event, {}, after));
+	// note is for events that go on without their answer, or wait for it so long only that nobody minds.
+	function note(ctx: ExtensionContext, event: Event): Promise<void> {
+		let timer: NodeJS.Timeout;
+		const late = new Promise<void>((resolve) => {
+			timer = setTimeout(resolve, 3_000);
+		});
+		return Promise.race([guarded(ctx, () => tell(ctx, event)), late]).finally(() => clearTimeout(timer));
+	}
+
+	// outcome tells what became of a compaction. Where the agent waits for it, the sidecar may take its time to come back.
+	function outcome(ctx: ExtensionContext, event: Event, after?: Promise<void>): Promise<void> {
+		const waits = asked;
+		asked = false;
+		return guarded(ctx, async () => {
+			for (let tries = 3; waits && tries > 0 && (await sidecar?.back(20_000)); tries--) {
+				try {
+					await tell(ctx, { ...event, asked: true }, {}, after);
+					return;
+				} catch (error) {
+					if (sidecar?.there) throw error;
+					// It has ended over this: once more, to the next one.
+				}
+			}
+			if (!waits) return tell(ctx, event, {}, after);
+			const text = "Pemmican: the program is not there to tell the agent that its compaction has ended: tell it to go on.";
+			if (!over) ctx.ui.notify(text, "warning");
+		}).finally(() => {
+			untold = false;
+		});
 	}
 
 	function carryOut(ctx: ExtensionContext, line: Line): void {
@@ -65,7 +100,7 @@ export default function pemmican(pi: ExtensionAPI) {
 
 	// launch starts pi's own way to a compaction, and does not wait: it begins by ending the run that called the tool.
 	function launch(ctx: ExtensionContext, instructions?: string): void {
-		compacting = true;
+		compacting = asked = true;
 		launched = new Promise((resolve) => {
 			ctx.compact({
 				customInstructions: instructions,
@@ -82,7 +117,7 @@ export default function pemmican(pi: ExtensionAPI) {
 	function failed(ctx: ExtensionContext, how: { error?: string; aborted?: boolean; reason?: string }): void {
 		if (!compacting || over) return;
 		compacting = false;
-		void note(ctx, { event: "compact-failed", reason: "manual", ...how });
+		void outcome(ctx, { event: "compact-failed", reason: "manual", ...how });
 	}
 
 	pi.on("session_start", async (_event, ctx) => {
@@ -96,7 +131,8 @@ export default function pemmican(pi: ExtensionAPI) {
 				version: VERSION,
 				agentDir: getAgentDir(),
 				session: { id: ctx.sessionManager.getSessionId(), file: ctx.sessionManager.getSessionFile(), dir: ctx.cwd },
-				compactions: ctx.sessionManager.getBranch().filter((entry) => entry.type === "compaction").length,
+				compactions: ctx.sessionManager.getBranch().filter((entry) => entry.type === "compaction").length - (untold ? 1 : 0),
+				headless: !ctx.hasUI,
 				model: described(context.model),
 				usage: used(context),
 			}),
@@ -106,7 +142,11 @@ export default function pemmican(pi: ExtensionAPI) {
 				if (context.hasUI) registerTool(line.tool);
 				carryOut(context, line);
 			},
-			unasked: (line) => void guarded(context, () => carryOut(context, line)),
+			unasked: (line) =>
+				void guarded(context, () => {
+					if (line.launch && !context.isIdle()) later = line.launch; // nothing that runs is interrupted for it
+					carryOut(context, later ? { ...line, launch: undefined } : line);
+				}),
 			gone: (text) => {
 				if (!over) context.ui.notify(text, "warning");
 			},
@@ -133,33 +173,52 @@ export default function pemmican(pi: ExtensionAPI) {
 	}
 
 	on("session_before_compact", async (event, ctx) => {
-		if (!sidecar?.there) return; // the person has been told
 		compacting = true;
-		const { preparation, branchEntries, customInstructions, reason, signal } = event;
+		why = "the program did not run";
+		if (!sidecar?.there) return; // the person has been told
+		why = undefined;
+		const { signal } = event;
+		const leaf = ctx.sessionManager.getLeafId();
+		let compaction: Line["compaction"];
+		let veto: string | undefined;
 		try {
-			const line = await tell(
-				ctx,
-				{
-					event: "compact",
-					reason,
-					instructions: customInstructions,
-					header: ctx.sessionManager.getHeader(),
-					entries: branchEntries,
-					keepRecent: preparation.settings.keepRecentTokens,
-					tokensBefore: preparation.tokensBefore,
-				},
-				{
-					signal,
-					wait: 5 * 60_000, // a hook of the person may take its time
-					ask: (ask: any, called: AbortSignal) => askModel(ask, branchEntries, pi, ctx, AbortSignal.any([signal, called])),
-				},
-			);
-			if (line.compaction && !signal.aborted) return { compaction: line.compaction as any };
-			if (line.veto) return { cancel: true }; // a hook of the person's wants no compaction now
+			({ compaction, veto } = await ours(event, ctx));
 		} catch (error) {
-			if (!over && !signal.aborted) ctx.ui.notify(`Pemmican: ${message(error)}; pi compacts by itself.`, "warning");
+			why = message(error);
+			if (!over && !signal.aborted) ctx.ui.notify(`Pemmican: ${why}; pi compacts by itself.`, "warning");
 		}
+		if (over || signal.aborted) return;
+		if (leaf && !ctx.sessionManager.getBranch().some((entry) => entry.id === leaf)) {
+			// An older pi would write the entry where the person has gone meanwhile, with a summary of where they were.
+			ctx.ui.notify("Pemmican: the conversation has moved to another place meanwhile, and nothing is compacted.", "info");
+			return { cancel: true };
+		}
+		if (compaction) return { compaction: compaction as any };
+		if (veto) return { cancel: true }; // a hook of the person's wants no compaction now
 	});
+
+	// ours asks the sidecar for a compaction.
+	async function ours({ preparation, branchEntries, customInstructions, reason, signal }: any, ctx: ExtensionContext): Promise<Line> {
+		const wanted = {
+			event: "compact",
+			reason,
+			instructions: customInstructions,
+			header: ctx.sessionManager.getHeader(),
+			entries: branchEntries,
+			keepRecent: preparation.settings.keepRecentTokens,
+			tokensBefore: preparation.tokensBefore,
+		};
+		const line = await tell(ctx, wanted, {
+			signal,
+			wait: 5 * 60_000, // a hook of the person may take its time
+			ask: (ask: any, called: AbortSignal) => askModel(ask, branchEntries, pi, ctx, AbortSignal.any([signal, called])),
+		} as object);
+		const kept = line.compaction?.firstKeptEntryId;
+		if (kept !== undefined && !branchEntries.some((entry: any) => entry.id === kept)) {
+			throw new Error("the program wants to keep an entry that is not there");
+		}
+		return line;
+	}
 
 	on("session_compact", (event, ctx) => {
 		compacting = false;
@@ -172,9 +231,11 @@ export default function pemmican(pi: ExtensionAPI) {
 			details: entry.details,
 			tokensBefore: entry.tokensBefore,
 			tokensAfter: messages.reduce((sum, each) => sum + estimateTokens(each), 0),
+			error: why,
 		};
+		untold = true;
 		// What the agent is told of it may start a run, and pi is not through with the compaction before this returns.
-		void note(ctx, compacted, launched);
+		void outcome(ctx, compacted, launched);
 	});
 
 	// An older pi does not know this event.
@@ -184,12 +245,22 @@ export default function pemmican(pi: ExtensionAPI) {
 	// No run begins while pi compacts, unless the compaction has led to nothing.
 	on("agent_start", (_event, ctx) => failed(ctx, { error: "pi wrote no compaction" }));
 
-	on("turn_end", (_event, ctx) => void note(ctx, { event: "usage" }));
+	on("turn_end", (_event, ctx) => {
+		void note(ctx, { event: "usage" });
+		if (later) launch(ctx, later.instructions);
+		later = undefined;
+	});
 	on("agent_settled", (_event, ctx) => {
 		if (!ctx.hasUI) return; // pi ends now
-		// What was interrupted or has failed waits for the person: a reminder would set the agent going again.
+		// What was interrupted or has failed waits for the person: a reminder would set the agent going again, and so would an
+		// outcome.
 		const entry: any = ctx.sessionManager.getBranch().findLast((each: any) => each.message?.role === "assistant");
-		if (!["aborted", "error"].includes(entry?.message.stopReason)) return note(ctx, { event: "settled" });
+		const interrupted = ["aborted", "error"].includes(entry?.message.stopReason);
+		const wanted = later;
+		later = undefined;
+		if (wanted && interrupted) return note(ctx, { event: "compact-failed", reason: "manual", aborted: true });
+		if (wanted) return launch(ctx, wanted.instructions);
+		if (!interrupted) return note(ctx, { event: "settled" });
 	});
 	on("model_select", (event, ctx) =>
 		note(ctx, { event: "model", model: described(event.model), previous: described(event.previousModel) }),
@@ -202,7 +273,7 @@ export default function pemmican(pi: ExtensionAPI) {
 				const line = await tell(ctx, { event: "status" });
 				if (!line.notices?.length) ctx.ui.notify(JSON.stringify(line.status ?? null, undefined, 2), "info");
 			} catch (error) {
-				ctx.ui.notify(`Pemmican: ${message(error)}: run pemmican doctor.`, "warning");
+				ctx.ui.notify(`Pemmican: ${message(error)}.`, "warning");
 			}
 		},
 	});

@@ -1,6 +1,13 @@
 // Models are asked here, through pi's own registry: the sidecar never sees a key.
 
-import { buildSessionContext, convertToLlm, type ExtensionAPI, type ExtensionContext } from "@earendil-works/pi-coding-agent";
+import {
+	buildSessionContext,
+	convertToLlm,
+	type ExtensionAPI,
+	type ExtensionContext,
+	getAgentDir,
+	SettingsManager,
+} from "@earendil-works/pi-coding-agent";
 import type { Ask } from "./sidecar.ts";
 
 /** Asks the model of an ask, and returns the protocol's reply. entries are those of the compaction that it is for. */
@@ -43,12 +50,15 @@ export function named(model: { provider: string; id: string } | undefined): stri
 
 /** pi's next request as it would be now, with the instruction as one more message: the provider's cache has the rest. */
 function ownRequest(ask: Ask, entries: any[], pi: ExtensionAPI, ctx: ExtensionContext): [any, any] {
-	const messages: any[] = convertToLlm(buildSessionContext(entries).messages);
+	const { images, thinkingBudgets } = settingsOf(pi, ctx);
+	let messages: any[] = convertToLlm(buildSessionContext(entries).messages);
+	if (images?.blockImages) messages = messages.map(withoutImages);
 	messages.push({ role: "user", content: [{ type: "text", text: ask.instruction ?? "" }], timestamp: Date.now() });
 	const level = pi.getThinkingLevel();
 	const options = {
 		sessionId: ctx.sessionManager.getSessionId(),
 		reasoning: level === "off" ? undefined : level,
+		thinkingBudgets,
 		// The provider's state of the conversation must stay that of the conversation.
 		disableContinuation: true,
 	};
@@ -60,6 +70,23 @@ function ownRequest(ask: Ask, entries: any[], pi: ExtensionAPI, ctx: ExtensionCo
 		return tool ? [{ name, description: tool.description, parameters: tool.parameters }] : [];
 	});
 	return [{ systemPrompt: ctx.getSystemPrompt(), tools, messages }, options];
+}
+
+// settingsOf are pi's settings; an older pi has them in its files only.
+function settingsOf(pi: any, ctx: ExtensionContext): { images?: { blockImages?: boolean }; thinkingBudgets?: object } {
+	if (pi.getSettings) return pi.getSettings();
+	const manager = SettingsManager.create(ctx.cwd, getAgentDir(), { projectTrusted: ctx.isProjectTrusted() });
+	return { images: { blockImages: manager.getBlockImages() }, thinkingBudgets: manager.getThinkingBudgets() };
+}
+
+// withoutImages is a message as pi sends it where the person blocks images.
+function withoutImages(message: any): any {
+	if (!["user", "toolResult"].includes(message.role) || !Array.isArray(message.content)) return message;
+	const text = "Image reading is disabled.";
+	const content = message.content
+		.map((block: any) => (block.type === "image" ? { type: "text", text } : block))
+		.filter((block: any, i: number, all: any[]) => block.text !== text || all[i - 1]?.text !== text); // once for images in a row
+	return { ...message, content };
 }
 
 function otherRequest(ask: Ask, model: any): [any, any] {

@@ -47,6 +47,7 @@ for (const folder of packages) {
 			assert.equal(first.session.dir, pi.work);
 			assert.match(first.session.file, /\.jsonl$/);
 			assert.equal(first.compactions, 0);
+			assert.equal(first.headless, false);
 			assert.equal(first.model.contextWindow, 200_000);
 			assert.deepEqual(pi.sidecar.events("settled")[0].usage, { tokens: 1010, contextWindow: 200_000 });
 			const [switched] = pi.sidecar.events("model");
@@ -182,7 +183,7 @@ for (const folder of packages) {
 			assert.equal(pi.sidecar.lines().find((line) => line.cancel).cancel, id);
 			assert.equal(pi.sidecar.lines().find((line) => line.reply).reply.stop, "aborted");
 			const [failed] = pi.sidecar.events("compact-failed");
-			assert.ok(failed, "that it came to nothing is told");
+			assert.equal(failed.aborted, true);
 		});
 
 		test("a failed compaction is told once, on every path", async (t) => {
@@ -288,6 +289,93 @@ for (const folder of packages) {
 			await pi.wait("compaction_end");
 			assert.equal(pi.sidecar.events("compact")[0].instructions, "FROM OUTSIDE");
 			assert.deepEqual(pi.notices(), ["somebody asks"]);
+		});
+
+		test("unasked in the middle of a turn: what runs comes to its end", async (t) => {
+			const pi = await begin(t, folder, { hello, usage: [{ unasked: { launch: {} } }, {}], compact: { compaction } }, {
+				reply: (_body, n) =>
+					n <= 2 ? { calls: [{ name: "bash", args: { command: `sleep ${n - 1}; echo SLEPT` } }] } : { text: "done" },
+			});
+			await pi.prompt("first question");
+			await pi.wait("compaction_end");
+			const results = pi.session().filter((line) => line.message?.role === "toolResult").map((line) => text(line.message));
+			assert.deepEqual(results, ["SLEPT\n", "SLEPT\n"]);
+			assert.equal(pi.compactions().length, 1);
+		});
+
+		test("a call of the tool that is interrupted launches nothing, and the sidecar hears of it", async (t) => {
+			const pi = await begin(t, folder, { hello, tool: ["silence", { refused: "no" }], compact: { compaction } }, {
+				reply: ({ messages }) => (text(messages.at(-1)) === "compact" ? { calls: [{ name: tool.name, args: {} }] } : { text: "done" }),
+			});
+			await pi.send("prompt", { message: "compact" });
+			while (pi.sidecar.events("tool").length < 1) await new Promise((resolve) => setTimeout(resolve, 10));
+			await pi.send("abort");
+			await pi.wait("agent_settled");
+			await pi.prompt("compact");
+			assert.equal(pi.sidecar.lines().find((line) => line.cancel).cancel, pi.sidecar.events("tool")[0].id);
+			assert.deepEqual(pi.compactions(), []);
+		});
+
+		test("it dies while the agent's compaction is made: the next one tells the agent the outcome", async (t) => {
+			const pi = await begin(
+				t,
+				folder,
+				{
+					hello,
+					tool: { text: "LAUNCHED", launch: {} },
+					compact: "die",
+					compacted: { say: { text: "OUTCOME", kind: "outcome", deliver: "steer", turn: true } },
+				},
+				{
+					reply: ({ messages, tools }) =>
+						tools?.length && text(messages.at(-1)) === "compact" ? { calls: [{ name: tool.name, args: {} }] } : { text: "done" },
+				},
+			);
+			await pi.prompt("first question");
+			await pi.prompt("compact");
+			await pi.wait("agent_settled");
+			assert.equal(text(pi.requests.at(-1).messages.at(-1)), "OUTCOME");
+			const [compacted] = pi.sidecar.events("compacted");
+			assert.deepEqual([compacted.asked, compacted.fromExtension], [true, false]);
+			assert.match(compacted.error, /the program has ended/);
+			assert.equal(pi.sidecar.events("hello")[1].compactions, 0, "it hears of this one by itself");
+		});
+
+		test("an entry that is not there is not kept: pi compacts by itself", async (t) => {
+			const pi = await begin(t, folder, { hello, compact: { compaction: { ...compaction, firstKeptEntryId: "nowhere" } } });
+			await pi.prompt("first question");
+			await pi.prompt("second question");
+			assert.equal((await pi.send("compact")).data.summary, "done");
+			assert.match(pi.notices()[0], /an entry that is not there; pi compacts by itself/);
+		});
+
+		test("it is silent: pi does not wait for it", async (t) => {
+			const pi = await begin(t, folder, { hello, settled: "silence" });
+			await pi.prompt("first question");
+			assert.equal(pi.sidecar.events("hello").length, 1, "pi has settled before the process was given up");
+		});
+
+		// A newer one does not go elsewhere meanwhile.
+		test("the person goes elsewhere meanwhile: nothing is compacted", { skip: folder !== packages[0] && "this pi waits" }, async (t) => {
+			const back = `export default (pi) => pi.registerCommand("back", { handler: async (_args, ctx) => {
+				const first = ctx.sessionManager.getBranch().find((entry) => entry.message?.role === "assistant");
+				await ctx.navigateTree(first.id, { summarize: false });
+			} });`;
+			const summary = Promise.withResolvers();
+			const ask = { n: 1, model: "test/one", mode: "same", instruction: "SUM UP" };
+			const pi = await begin(t, folder, { hello, compact: { ask, compaction } }, {
+				extensions: [extension, back],
+				reply: ({ messages }) => (text(messages.at(-1)) === "SUM UP" ? summary.promise : { text: "done" }),
+			});
+			await pi.prompt("first question");
+			await pi.prompt("second question");
+			const compacting = pi.send("compact");
+			while (pi.requests.length < 3) await new Promise((resolve) => setTimeout(resolve, 10));
+			await pi.send("prompt", { message: "/back" });
+			summary.resolve({ text: "late" });
+			assert.equal((await compacting).success, false);
+			assert.deepEqual(pi.compactions(), []);
+			await pi.notice("has moved to another place");
 		});
 
 		test("a session that has ended gets nothing any more (4B.4)", async (t) => {

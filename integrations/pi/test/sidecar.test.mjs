@@ -7,7 +7,15 @@ import { test } from "node:test";
 import { findProgram, Sidecar } from "../src/sidecar.ts";
 import { fake, folder } from "./harness.mjs";
 
-const short = { hello: 10_000, answer: 10_000, restarts: [1, 1], end: 300 };
+const short = { hello: 10_000, answer: 10_000, beat: 10_000, restarts: [1, 1], end: 300 };
+const whole = { name: "x", label: "x", description: "x", instructions: "x" };
+const program = (t, ...lines) => {
+	const file = join(folder(t), "program");
+	writeFileSync(file, `#!/bin/sh\n${lines.join("\n")}\n`);
+	chmodSync(file, 0o755);
+	return file;
+};
+const noShell = { skip: process.platform === "win32" && "there are no shell scripts" };
 
 // begin starts the fake with a script, and records what the client is told.
 async function begin(t, script, waits = short) {
@@ -33,7 +41,7 @@ async function begin(t, script, waits = short) {
 }
 
 test("hello, an answer, the end", async (t) => {
-	const s = await begin(t, { hello: { protocol: 1, tool: { name: "x" } }, tool: { text: "line \u2028 separator é" } });
+	const s = await begin(t, { hello: { protocol: 1, tool: whole }, tool: { text: "line \u2028 separator é" } });
 	assert.equal(s.told.ready[0].tool.name, "x");
 	assert.equal((await s.sidecar.send({ event: "tool" })).text, "line \u2028 separator é");
 	await s.sidecar.end();
@@ -56,7 +64,7 @@ test("not installed: one notice that names the mend", async (t) => {
 	await sidecar.start();
 	assert.equal(gone.length, 1);
 	assert.match(gone[0], /not in PATH and ~\/go\/bin: run go install .*PEMMICAN_BIN.*pi compacts by itself/);
-	await assert.rejects(sidecar.send({ event: "tool" }), /does not run/);
+	await assert.rejects(sidecar.send({ event: "tool" }), /not in PATH and ~\/go\/bin: run go install/);
 	await new Sidecar(client, { HOME: home, PEMMICAN_BIN: join(home, "nowhere") }).start();
 	assert.match(gone[1], /not in PEMMICAN_BIN \(.*nowhere\)/);
 });
@@ -94,20 +102,69 @@ test("too old: the command is not known, or the protocol is", async (t) => {
 	assert.deepEqual([...old.told.ready, ...newer.told.ready], []);
 });
 
-test("silent at hello: given up, and the process does not stay", async (t) => {
+test("silent at hello: started again, then given up", async (t) => {
 	const s = await begin(t, { hello: "silence" }, { ...short, hello: 300 });
-	assert.match(s.told.gone[0], /does not answer \(no answer within 0.3 s\): run pemmican doctor/);
+	assert.deepEqual(s.told.gone, [], "the session begins meanwhile");
+	assert.match(await s.gone, /has ended 3 times \(no answer within 0.3 s\): restart pi/);
+	assert.deepEqual(s.told.ready, []);
 });
 
-test("silent later: that event fails, is called off, and the next one is answered", async (t) => {
+test("silent later: ended, and the next process answers", async (t) => {
 	const s = await begin(t, { compact: "silence", tool: { text: "yes" } });
 	await assert.rejects(s.sidecar.send({ event: "compact" }, { wait: 300 }), /no answer within 0.3 s/);
+	await assert.rejects(s.sidecar.send({ event: "tool" }), /is being started again/);
+	assert.equal(await s.sidecar.back(10_000), true);
 	assert.equal((await s.sidecar.send({ event: "tool" })).text, "yes");
-	assert.equal(s.lines().find((line) => line.cancel).cancel, s.events("compact")[0].id);
+	assert.equal(s.told.ready.length, 2);
+});
+
+test("silent while a model is asked: the compaction fails at once, and the model is called off", async (t) => {
+	const s = await begin(t, { compact: { ask: { n: 7, model: "a/b", mode: "cross" } }, status: [{}, "silence"] }, { ...short, beat: 50 });
+	let called;
+	const ask = (_ask, signal) => {
+		called = signal;
+		return new Promise(() => {});
+	};
+	await assert.rejects(s.sidecar.send({ event: "compact" }, { ask }), /no answer within 0.05 s/);
+	assert.equal(called.aborted, true);
+	assert.equal(s.events("status").length, 2);
+	assert.equal(await s.sidecar.back(10_000), true);
+});
+
+for (const [what, line] of Object.entries({
+	compaction: { compaction: { summary: 5, firstKeptEntryId: "a", tokensBefore: 1 } },
+	"another compaction": { compaction: {} },
+	say: { say: { text: 5 } },
+	notices: { notices: 5 },
+	"an unasked say": { unasked: { say: 5 } },
+	tool: { tool: {} },
+})) {
+	test(`what has another shape comes from no Pemmican: ${what}`, async (t) => {
+		const s = await begin(t, { compact: line });
+		await Promise.allSettled([s.sidecar.send({ event: "compact" }), s.sidecar.send({ event: "compact" })]);
+		while (s.told.ready.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+		assert.deepEqual(s.told.unasked, []);
+	});
+}
+
+test("broken right behind its hello: it is not there", async (t) => {
+	const s = await begin(t, { hello: { protocol: 1, unasked: { say: 5 } } });
+	assert.match(await s.gone, /has ended 3 times \(its "say" cannot be read\)/);
+	assert.equal(s.sidecar.there, false);
+});
+
+test("its end is not waited for where a process of its own holds its pipes", noShell, async (t) => {
+	const file = program(t, "sleep 20 &", `echo '{"id":1,"protocol":1}'`, "read a", "read b", "exit 0");
+	const client = { hello: () => ({ event: "hello" }), ready() {}, unasked() {}, gone() {} };
+	const sidecar = new Sidecar(client, { ...process.env, PEMMICAN_BIN: file }, short);
+	await sidecar.start();
+	const late = setTimeout(() => assert.fail("it is waited for"), 10_000);
+	await sidecar.end();
+	clearTimeout(late);
 });
 
 test("a model that takes its time is waited for", async (t) => {
-	const s = await begin(t, { compact: { ask: { n: 7, model: "a/b", mode: "cross" }, text: "$reply" } });
+	const s = await begin(t, { compact: { ask: { n: 7, model: "a/b", mode: "cross" }, text: "$reply" } }, { ...short, beat: 1e9 });
 	t.mock.timers.enable({ apis: ["setTimeout"] });
 	const ask = async ({ model }) => {
 		for (let i = 0; i < 10; i++) t.mock.timers.tick(short.answer);
@@ -148,21 +205,20 @@ test("it dies: started again a few times, then given up with one notice", async 
 	for (let i = 1; i <= 3; i++) {
 		while (s.told.ready.length < i) await new Promise((resolve) => setTimeout(resolve, 5));
 		await assert.rejects(s.sidecar.send({ event: "compact" }), /has ended \(it ended with 3\)/);
-		if (i < 3) await assert.rejects(s.sidecar.send({ event: "tool" }), /does not run/);
+		if (i < 3) await assert.rejects(s.sidecar.send({ event: "tool" }), /being started again/);
 	}
-	assert.match(await s.gone, /has ended 3 times .*run pemmican doctor/);
+	assert.match(await s.gone, /has ended 3 times .*restart pi, and if it ends again, run go install/);
+	await assert.rejects(s.sidecar.send({ event: "tool" }), /has ended 3 times .*restart pi/);
+	assert.equal(await s.sidecar.back(10_000), false);
 	assert.equal(s.told.gone.length, 1);
 	assert.equal(s.told.ready.length, 3);
 });
 
-test("it does not end by itself: killed", { skip: process.platform === "win32" && "there are no shell scripts" }, async (t) => {
-	const dir = folder(t);
-	const program = join(dir, "stubborn");
-	const left = join(dir, "left");
-	writeFileSync(program, `#!/bin/sh\ntrap '' TERM\necho '{"id":1,"protocol":1}'\nwhile :; do read line || sleep 1; done\necho >${left}\n`);
-	chmodSync(program, 0o755);
+test("it does not end by itself: killed", noShell, async (t) => {
+	const left = join(folder(t), "left");
+	const file = program(t, "trap '' TERM", `echo '{"id":1,"protocol":1}'`, "while :; do read line || sleep 1; done", `echo >${left}`);
 	const client = { hello: () => ({ event: "hello" }), ready() {}, unasked() {}, gone() {} };
-	const sidecar = new Sidecar(client, { ...process.env, PEMMICAN_BIN: program }, short);
+	const sidecar = new Sidecar(client, { ...process.env, PEMMICAN_BIN: file }, short);
 	await sidecar.start();
 	await sidecar.end();
 	assert.ok(!existsSync(left));
