@@ -73,7 +73,9 @@ func (s *Session) begin(l Load) Answer {
 }
 
 // asksModel reports whether the settings let a model write summaries.
-func (s *Session) asksModel() bool { return s.settings.CompactModel != noModel }
+func (s *Session) asksModel() bool {
+	return s.settings.CompactModel != noModel && (s.config.AsksModel || !s.fit.mechanical)
+}
 
 // noModelNow reports whether attempts of the session's own do without a model: too many have failed, a moment ago. Where the
 // summariser has no guard, the session counts by itself.

@@ -30,6 +30,9 @@ type Config struct {
 	Language string
 	// Subagent turns everything off: a subagent is left to the agent that started it.
 	Subagent bool
+	// AsksModel is true if whoever carries the attempts out asks a model for summaries, as pi's extension does: then an empty
+	// Settings.CompactModel is the session's own model. Fit goes by Summarizer and Summarize.
+	AsksModel bool
 	// Rest is about what a compaction leaves, in tokens, for the figures of reminders and of whether it pays. Defaults to what
 	// Settings.Target says, and to half where there is less than that already.
 	Rest int

@@ -70,6 +70,7 @@ func begin(c Config, change ...func(*Settings)) (*Session, *spoken) {
 		f(&settings)
 	}
 	c.Settings = &settings
+	c.AsksModel = c.Notify == nil // Fit, which has one in these tests, goes by its summariser
 	if c.Model == (Model{}) {
 		c.Model = Model{Provider: "p", ID: "m", Window: 100_000}
 	}

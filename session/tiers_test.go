@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/pemmican-dev/pemmican/internal/texts"
 	"github.com/pemmican-dev/pemmican/llm"
 )
 
@@ -64,4 +65,15 @@ func TestFailuresCoolDown(t *testing.T) {
 			t.Error("nobody is ever asked again")
 		}
 	})
+}
+
+// A Go agent whose summaries no model writes is not told of one, whatever the settings name.
+func TestLaunchedMechanically(t *testing.T) {
+	for _, compactModel := range []string{"", "zai/cheap"} {
+		s, words := begin(Config{Notify: func(string) {}}, func(s *Settings) { s.CompactModel = compactModel })
+		a := s.On(ToolAsked{Load: Load{Reported: 60_000}})
+		if l, ok := words.said[len(words.said)-1].(texts.Launched); a.Do != Launch || !a.Mechanical || !ok || l.Mode != noModel || l.Model != "" {
+			t.Errorf("%q: %+v, %+v", compactModel, a, words.said)
+		}
+	}
 }
