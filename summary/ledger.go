@@ -453,7 +453,7 @@ func (p *parser) line(line string) bool {
 		p.flush()
 		p.title = line
 		p.ledger.MoreFiles = p.ledger.MoreFiles || line == titleMoreFiles
-	case p.title == "" && (line == note || strings.HasPrefix(line, originalOpening)):
+	case p.title == "" && (line == note || line == wearHint || strings.HasPrefix(line, originalOpening)):
 	case p.title != "" && strings.HasPrefix(line, itemSign):
 		p.flush()
 		p.head, p.item = line[len(itemSign):], true

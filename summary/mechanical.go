@@ -24,6 +24,9 @@ type Mechanical struct {
 
 var _ pemmican.Summarizer = Mechanical{}
 
+// wearFrom is the least room, in tokens, in which a ledger says that details wear off: in less, a line of facts is worth more.
+const wearFrom = 1_000
+
 // errNoTranscript reports a request without a transcript.
 var errNoTranscript = errors.New("the request has no transcript; set SummaryRequest.Transcript")
 
@@ -46,6 +49,9 @@ func (m Mechanical) Summarize(ctx context.Context, r pemmican.SummaryRequest) (p
 		return out, nil
 	}
 	f := &fitter{collector: collect(&r), note: note, original: originalLine(r.Original)}
+	if r.Compactions > 0 && r.Tokens >= wearFrom {
+		f.note += "\n" + wearHint
+	}
 	if m.bare {
 		f.note, f.original = "", ""
 	}
