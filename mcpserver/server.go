@@ -89,7 +89,7 @@ func (s *server) compactTool() *mcp.Tool {
 	}
 	input.Properties["instructions"].Description = tool.Instructions
 	return &mcp.Tool{
-		Name: "compact_context", Title: tool.Label, Description: tool.Description + "\n\n" + prose(compactDescription), InputSchema: input,
+		Name: session.ToolName, Title: tool.Label, Description: tool.Description + "\n\n" + prose(compactDescription), InputSchema: input,
 		Annotations: &mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(false)},
 	}
 }

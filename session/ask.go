@@ -7,7 +7,7 @@ import (
 )
 
 // ToolName is the tool by which an agent asks for a compaction.
-const ToolName = "compact_context"
+const ToolName = texts.ToolName
 
 // asked answers a person, or the agent's own program.
 func (s *Session) asked(e Asked) Answer {
@@ -81,7 +81,9 @@ func (s *Session) closed() *texts.Refusal {
 }
 
 func (s *Session) refuse(r texts.Refusal, reason string) Answer {
-	r.Tool, r.SettingsFile = ToolName, s.config.SettingsFile
+	r.Tool, r.SettingsFile = ToolName, s.origin(map[string]string{
+		"disabled": "enabled", "excluded": "excludedModels", "below": "reminderThresholds",
+	}[r.Why])
 	return Answer{Do: Refuse, Reason: reason, Text: s.texts().Refusal(r)}
 }
 

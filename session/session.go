@@ -36,8 +36,9 @@ type Config struct {
 	// Rest is about what a compaction leaves, in tokens, for the figures of reminders and of whether it pays. Defaults to what
 	// Settings.Target says, and to half where there is less than that already.
 	Rest int
-	// SettingsFile is where the settings can be changed, for the texts that say so; "" if there is no such place.
-	SettingsFile string
+	// Origin tells where a setting can be changed, by its name in the file: a file or a variable of the environment, for the
+	// texts that say so. Defaults to no such place.
+	Origin func(key string) string
 
 	// The rest is for Fit only.
 
@@ -317,6 +318,14 @@ func (s *Session) Status() Status {
 		Compactions: s.state.Compactions,
 		InFlight:    s.flight != nil,
 	}
+}
+
+// origin is where a setting can be changed, "" if nobody knows.
+func (s *Session) origin(key string) string {
+	if s.config.Origin == nil || key == "" {
+		return ""
+	}
+	return s.config.Origin(key)
 }
 
 // active reports whether the session does anything for the current model.

@@ -61,6 +61,9 @@ func (s *spoken) Blocked(tokens, line, window int, reason string) string {
 
 // begin starts a session whose texts are looked at. Without settings they are the defaults, and without a model it is one
 // of 100,000 tokens.
+// from is an Origin that knows one place for all keys.
+func from(place string) func(string) string { return func(key string) string { return place + key } }
+
 func begin(c Config, change ...func(*Settings)) (*Session, *spoken) {
 	settings := DefaultSettings()
 	if c.Settings != nil {
@@ -799,7 +802,7 @@ func TestTool(t *testing.T) {
 		{"X1 disabled", mega, func(s *Settings) { s.Enabled = false }, Load{Reported: 500_000}, "disabled"},
 		{"disabled comes before excluded", mega, func(s *Settings) { s.Enabled, s.ExcludedModels = false, []string{"p/m"} }, Load{}, "disabled"},
 	} {
-		s, words := begin(Config{Model: c.model, SettingsFile: "pemmican.toml"}, c.change)
+		s, words := begin(Config{Model: c.model, Origin: from("pemmican.toml ")}, c.change)
 		a := s.On(ToolAsked{Instructions: "the API", Load: c.load})
 		if c.why == "" {
 			want(t, a, Launch, "tool")
@@ -813,7 +816,10 @@ func TestTool(t *testing.T) {
 		}
 		want(t, a, Refuse, "")
 		r := words.said[0].(texts.Refusal)
-		if r.Why != c.why || r.Tool != ToolName || r.SettingsFile != "pemmican.toml" || a.Text == "" {
+		where := map[string]string{ // nothing else is a matter of settings
+			"disabled": "pemmican.toml enabled", "excluded": "pemmican.toml excludedModels", "below": "pemmican.toml reminderThresholds",
+		}[c.why]
+		if r.Why != c.why || r.Tool != ToolName || r.SettingsFile != where || a.Text == "" {
 			t.Errorf("%s: %+v", c.name, r)
 		}
 		if c.why == "below" && (r.Tokens != 38_000 || r.LowestTier != 200_000 || r.Window != 1_000_000) {
@@ -913,10 +919,10 @@ func TestSwitch(t *testing.T) {
 		{"T24 a window that nobody knows", big, Model{Provider: "p", ID: "odd"}, Load{Reported: 190_000}, nil},
 		{"the same", big, big, Load{Reported: 999_000}, nil},
 		{"no id", big, Model{Provider: "p"}, Load{Reported: 999_000}, nil},
-		{"X19 into exclusion", big, out, Load{Reported: 190_000}, availabilityText{"zai/glm", false, "f"}},
-		{"X19 out of it", out, small, Load{Reported: 190_000}, availabilityText{"p/small", true, "f"}},
+		{"X19 into exclusion", big, out, Load{Reported: 190_000}, availabilityText{"zai/glm", false, "f: excludedModels"}},
+		{"X19 out of it", out, small, Load{Reported: 190_000}, availabilityText{"p/small", true, "f: excludedModels"}},
 	} {
-		s, words := begin(Config{Model: c.from, SettingsFile: "f"}, func(s *Settings) { s.ExcludedModels = []string{"zai/glm"} })
+		s, words := begin(Config{Model: c.from, Origin: from("f: ")}, func(s *Settings) { s.ExcludedModels = []string{"zai/glm"} })
 		a := s.On(Switched{To: c.to, Load: c.load})
 		switch {
 		case c.want == nil && (a.Text != "" || len(words.said) > 0):

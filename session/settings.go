@@ -143,8 +143,8 @@ func (t Thinking) rule() pemmican.ThinkingRule {
 const (
 	// noModel is the CompactModel that asks no model.
 	noModel = "mechanical"
-	// mostTiers is how many tiers the reminders have at most.
-	mostTiers = 3
+	// MostTiers is how many tiers the reminders have at most.
+	MostTiers = 3
 	// mostGain is the largest share that a compaction can be asked to free, in percent.
 	mostGain = 90
 )
@@ -218,7 +218,7 @@ func (s Settings) Normalise() Settings {
 	const reference = 1_000_000
 	tiers := slices.DeleteFunc(slices.Clone(s.ReminderThresholds), func(t Threshold) bool { return t.In(reference) == 0 })
 	slices.SortStableFunc(tiers, func(a, b Threshold) int { return cmp.Compare(a.In(reference), b.In(reference)) })
-	tiers = tiers[:min(len(tiers), mostTiers)]
+	tiers = tiers[:min(len(tiers), MostTiers)]
 	if len(tiers) == 0 {
 		tiers = defaultTiers()
 	}

@@ -24,7 +24,7 @@ func (s *Session) switched(e Switched) Answer {
 		if now {
 			reason = e.To.name() + " is excluded by the settings"
 		}
-		return Answer{Reason: reason, Text: s.texts().Availability(e.To.name(), !now, s.config.SettingsFile)}
+		return Answer{Reason: reason, Text: s.texts().Availability(e.To.name(), !now, s.origin("excludedModels"))}
 	}
 	window, from := s.window()
 	used := s.input(e.Load)

@@ -38,15 +38,19 @@ pemmican/sessions.`),
 				return cli.Unusable("", "\"pemmican doctor\" tells whether that works here",
 					"this command is for the extension of an agent, which starts it with --stdio")
 			}
-			settings, _ := config.New(config.Source{}).Load()
-			debug = debug || settings.Debug
+			flags := map[string]string{}
+			if debug {
+				flags["debug"] = "true"
+			}
+			settings, _ := config.New(config.Source{Overrides: flags}).Load()
 			c := sidecar.Config{
 				In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Version: version(), Language: locale(),
 				Settings: func(agentDir string) sidecar.Loader {
-					return &agentSettings{Loader: config.New(config.Source{AgentDir: agentDir}), log: debug, said: settings.Debug}
+					loader := config.New(config.Source{AgentDir: agentDir, Overrides: flags})
+					return &agentSettings{Loader: loader, log: settings.Debug, said: settings.Debug}
 				},
 			}
-			if debug {
+			if settings.Debug {
 				path, closer, err := openLog(&c)
 				if err != nil { // nobody's session is lost for a log
 					c.Warnings = append(c.Warnings, cli.Message(cli.About(path, err))+"; there is no debug log until this is mended and the agent started anew")

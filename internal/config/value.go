@@ -131,9 +131,6 @@ func refOf(value any) (model string, ok bool) {
 	return model, ok
 }
 
-// mostTiers is how many tiers count.
-const mostTiers = 3
-
 // tiersOf are the thresholds of a list that are some. Settings.Normalise puts them in order.
 func tiersOf(value any) (tiers []session.Threshold, passed []string, err error) {
 	list, ok := value.([]any)
@@ -151,8 +148,8 @@ func tiersOf(value any) (tiers []session.Threshold, passed []string, err error) 
 		}
 		tiers = append(tiers, t)
 	}
-	if len(tiers) > mostTiers {
-		passed = append(passed, fmt.Sprintf("there are %d tiers, and the lowest %d count", len(tiers), mostTiers))
+	if len(tiers) > session.MostTiers {
+		passed = append(passed, fmt.Sprintf("there are %d tiers, and the lowest %d count", len(tiers), session.MostTiers))
 	}
 	if len(tiers) == 0 {
 		passed = append(passed, "it has no tier, and the defaults are used")

@@ -145,6 +145,8 @@ type fixed session.Settings
 
 func (f fixed) File() string { return "/home/pemmican.toml" }
 
+func (f fixed) Origin(string) string { return f.File() }
+
 func (f fixed) Load() (session.Settings, []config.Notice) { return session.Settings(f), nil }
 
 // serve starts a sidecar in this process. Stop closes its input and waits.

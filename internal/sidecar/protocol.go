@@ -31,9 +31,8 @@ type Event struct {
 	// Compactions is how many the session has behind it.
 	Compactions int `json:"compactions,omitempty"`
 
-	// Model is the one in use, Previous the one before (model).
-	Model    *Model `json:"model,omitempty"`
-	Previous *Model `json:"previous,omitempty"`
+	// Model is the one in use.
+	Model *Model `json:"model,omitempty"`
 	// Usage is the context as the agent knows it. Tokens nil is unknown.
 	Usage *Usage `json:"usage,omitempty"`
 

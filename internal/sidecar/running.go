@@ -68,7 +68,7 @@ func (s *server) hello(ctx context.Context, e Event) Line {
 	r.noteLoad(e)
 	r.session = session.New(session.Config{
 		Settings: &settings, Model: modelOf(r.model), State: state, Catalogue: s.Catalogue, Language: s.Language, Subagent: e.Subagent,
-		SettingsFile: r.loader.File(), AsksModel: true, Rest: restOf(settings),
+		Origin: r.loader.Origin, AsksModel: true, Rest: restOf(settings),
 	})
 	s.Log.Info("session", "agent", e.Agent, "version", e.Version, "protocol", e.Protocol, "session", e.Session.ID, "model", r.ref(),
 		"subagent", e.Subagent, "enabled", settings.Enabled)

@@ -30,6 +30,8 @@ type fragile struct{ broken atomic.Bool }
 
 func (f *fragile) File() string { return "" }
 
+func (f *fragile) Origin(string) string { return "" }
+
 func (f *fragile) Load() (session.Settings, []config.Notice) {
 	if f.broken.Load() {
 		panic("a word of the conversation")

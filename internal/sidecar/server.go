@@ -45,8 +45,9 @@ type Loader interface {
 	// Load returns the settings that are in force now, and what the person should know about them. It is called before
 	// each event, so it should be quick where nothing has changed.
 	Load() (session.Settings, []config.Notice)
-	// File is where a person can change them.
+	// File is where a person can change them, and Origin where one of them comes from, which may be a variable.
 	File() string
+	Origin(key string) string
 }
 
 // server is a sidecar.

@@ -263,7 +263,7 @@ export default function pemmican(pi: ExtensionAPI) {
 		if (!interrupted) return note(ctx, { event: "settled" });
 	});
 	on("model_select", (event, ctx) =>
-		note(ctx, { event: "model", model: described(event.model), previous: described(event.previousModel) }),
+		note(ctx, { event: "model", model: described(event.model) }),
 	);
 
 	pi.registerCommand("pemmican", {
