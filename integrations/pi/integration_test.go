@@ -24,7 +24,7 @@ func TestNode(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no tests: %v", err)
 	}
-	cmd := exec.CommandContext(t.Context(), newest.Node(), append([]string{"--test", "--test-reporter=spec"}, files...)...)
+	cmd := exec.CommandContext(t.Context(), newest.Node(), append([]string{"--test", "--test-reporter=spec", "--test-timeout=120000"}, files...)...)
 	cmd.Env = append(os.Environ(),
 		"PEMMICAN_PI_PACKAGES="+oldest.Package()+":"+newest.Package(),
 		"PATH="+filepath.Dir(newest.Node())+":"+os.Getenv("PATH"),

@@ -16,10 +16,34 @@ const here = dirname(fileURLToPath(import.meta.url));
 export const extension = join(here, "..", "extensions", "pemmican.ts");
 export const fakeSidecar = join(here, "fake-sidecar.mjs");
 
+const leftovers = new WeakMap();
+
+/**
+ * Has something done after the test, what began last first: pi must have ended before its home goes. What fails keeps nothing
+ * else from being done, which node's own hooks would.
+ */
+function after(t, undo) {
+	if (!leftovers.has(t)) {
+		leftovers.set(t, []);
+		t.after(async () => {
+			const failures = [];
+			for (const each of leftovers.get(t).reverse()) {
+				try {
+					await each();
+				} catch (error) {
+					failures.push(error);
+				}
+			}
+			if (failures.length) throw new AggregateError(failures, failures.join("; "));
+		});
+	}
+	leftovers.get(t).push(undo);
+}
+
 /** A folder that is gone after the test. */
 export function folder(t) {
 	const path = mkdtempSync(join(tmpdir(), "pemmican-pi-"));
-	t.after(() => rmSync(path, { recursive: true, force: true }));
+	after(t, () => rmSync(path, { recursive: true, force: true, maxRetries: 10 }));
 	return path;
 }
 
@@ -54,7 +78,7 @@ export async function model(t, reply) {
 		response.end("data: [DONE]\n\n");
 	});
 	await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-	t.after(() => {
+	after(t, () => {
 		server.closeAllConnections();
 		server.close();
 	});
@@ -129,7 +153,7 @@ export async function start(t, packageFolder, options) {
 	});
 	const closed = new Promise((resolve) => child.on("close", resolve));
 	child.on("close", wake);
-	t.after(async () => {
+	after(t, async () => {
 		child.stdin.end();
 		const late = setTimeout(() => child.kill("SIGKILL"), 10_000);
 		await closed;
